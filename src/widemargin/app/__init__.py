@@ -1,0 +1,1 @@
+"""The widemargin program (extra ``app``)."""

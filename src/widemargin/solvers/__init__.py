@@ -1,0 +1,1 @@
+"""Solvers: arrays and problems in, SolverResult out."""
