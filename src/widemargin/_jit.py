@@ -84,16 +84,12 @@ def _compile(function: Callable[..., Any], reduce: bool) -> Any:
     if reduce:
         options["fastmath"] = _REDUCE
     compiled = numba.njit(**options)(function)
-    if not numba.config.DISABLE_JIT:
+    if hasattr(compiled, "_cache"):  # not so under NUMBA_DISABLE_JIT
         try:
             compiled._cache = _Cache(function)
         except RuntimeError:  # nowhere to write
             pass
-        _kernels.append(compiled)
     return compiled
-
-
-_kernels: list[Any] = []
 
 
 @overload

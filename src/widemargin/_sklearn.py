@@ -1,0 +1,100 @@
+"""The seam to scikit-learn: whatever its releases may move is adapted here.
+
+Only this file may import private scikit-learn names. Today it needs none: signatures
+of the private weight helpers drift between releases, so the few lines that turn
+weights into one vector are our own.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(classes, position of each label in them); refuses a continuous target."""
+    if y.dtype.kind == "f":
+        check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
+
+
+def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Weights as float64 (n_samples,), or None; refuses negative and non-finite."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected ({n_samples},): one "
+            "weight for each row of X"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and >= 0, got {weights[bad[0]]} in row "
+            f"{bad[0]}"
+        )
+    return weights
+
+
+def class_weights(
+    class_weight: Any,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+) -> np.ndarray:
+    """One weight for each class: from a dict, or "balanced" by weighted counts."""
+    ones = np.ones(len(classes))
+    if class_weight is None:
+        return ones
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}"
+            )
+        counts = np.bincount(codes, weights, len(classes))
+        with np.errstate(divide="ignore"):
+            return np.where(counts > 0, counts.sum() / (len(classes) * counts), 0.0)
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}"
+        )
+    labels = list(classes.tolist())
+    known = [label for label in labels if label in class_weight]
+    if len(known) < min(len(labels), len(class_weight)):
+        unknown = [key for key in class_weight if key not in labels]
+        raise ValueError(
+            f"class_weight names {unknown}, which are not labels of y: {labels}"
+        )
+    for i, label in enumerate(labels):
+        weight = float(class_weight.get(label, 1.0))
+        if not (np.isfinite(weight) and weight >= 0):
+            raise ValueError(
+                f"class_weight[{label!r}] must be finite and >= 0, got {weight}"
+            )
+        ones[i] = weight
+    return ones
+
+
+def votes_to_scores(
+    winners: np.ndarray, confidences: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """One-vs-one decisions as one score for each class, scikit-learn's convention.
+
+    Votes, plus the summed confidences squeezed into (-1/3, 1/3), which break ties.
+    winners (n, pairs): True where the first class of the pair wins; confidences
+    (n, pairs): positive for the first class. Pairs in the order (0,1), (0,2), ...
+    """
+    votes = np.zeros((len(winners), n_classes))
+    total = np.zeros((len(winners), n_classes))
+    pair = 0
+    for i in range(n_classes):
+        for j in range(i + 1, n_classes):
+            total[:, i] += confidences[:, pair]
+            total[:, j] -= confidences[:, pair]
+            votes[winners[:, pair], i] += 1
+            votes[~winners[:, pair], j] += 1
+            pair += 1
+    return votes + total / (3 * (np.abs(total) + 1))

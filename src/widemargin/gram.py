@@ -1,0 +1,206 @@
+"""A Gram matrix that is never formed unless somebody wants it.
+
+`Kernel` names a kernel function, `prepare` turns samples into `Rows` that answer for
+its values, in float32 where that is safe. See `rows.py` for what they can do.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from widemargin import kernels
+from widemargin.rows import (
+    LOG2_E,
+    DenseRows,
+    FunctionRows,
+    Rows,
+    SparseRows,
+    StoredRows,
+)
+
+CODES = {
+    "linear": kernels.LINEAR,
+    "poly": kernels.POLY,
+    "rbf": kernels.RBF,
+    "sigmoid": kernels.SIGMOID,
+    "laplacian": kernels.LAPLACIAN,
+    "exponential": kernels.EXPONENTIAL,
+}
+# Kernels whose values lie in [0, 1], 1 on the diagonal.
+NORMALISED = ("rbf", "laplacian", "exponential")
+# Beyond this exponent range the float32 distance is off by more than 1e-4.
+FLOAT32_EXPONENT = 1e3
+
+
+class Kernel(NamedTuple):
+    """A kernel function with its parameters, all numbers.
+
+    ====================  =============================================
+    linear                x'z
+    poly                  (gamma x'z + coef0)^degree
+    rbf                   exp(-gamma |x - z|_2^2)
+    sigmoid               tanh(gamma x'z + coef0)
+    laplacian             exp(-gamma |x - z|_1)
+    exponential           exp(-gamma |x - z|_2)
+    ====================  =============================================
+
+    ``gamma`` may be an array of n_features for rbf: one scale per feature,
+    ``exp(-sum_k gamma_k (x_k - z_k)^2)``. ``name`` may also be "precomputed", or
+    a function of two row blocks.
+    """
+
+    name: str | Callable[[Any, Any], Any]
+    gamma: float | np.ndarray = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+
+
+def _dense_rows(X: np.ndarray, kernel: Kernel, dtype: Any, centre: Any) -> DenseRows:
+    code = CODES[kernel.name]  # type: ignore[index]
+    euclidean = code in (kernels.RBF, kernels.EXPONENTIAL)
+    factor = _factor(kernel)
+    n, d = X.shape
+    data = np.empty((n, d + 2 * euclidean), dtype)
+    if euclidean or code == kernels.LAPLACIAN:
+        # In float64 before it is rounded: distances do not see the shift.
+        scaled = (X - centre) * factor
+        data[:, :d] = scaled
+        if euclidean:
+            # of the rounded rows, so that a row is at distance 0 from itself
+            z = data[:, :d].astype(np.float64, copy=False)
+            data[:, d] = -0.5 * np.einsum("ij,ij->i", z, z)
+            data[:, d + 1] = 1.0
+    else:
+        np.multiply(X, factor, out=data, casting="same_kind")
+    return DenseRows(data, code, kernel.coef0, kernel.degree)
+
+
+def _sparse_rows(X: Any, kernel: Kernel, dtype: Any) -> SparseRows:
+    code = CODES[kernel.name]  # type: ignore[index]
+    factor = _factor(kernel)
+    if factor.ndim:
+        factor = factor[X.indices]
+    data = (X.data * factor).astype(dtype, copy=False)
+    norms = np.zeros(X.shape[0], dtype)
+    values = data.astype(np.float64, copy=False)
+    starts = X.indptr[:-1].astype(np.int64)
+    filled = np.diff(X.indptr) > 0
+    if code in (kernels.RBF, kernels.EXPONENTIAL):
+        norms[:] = 0.5 * np.add.reduceat(np.append(values**2, 0.0), starts) * filled
+    elif code == kernels.LAPLACIAN:
+        norms[:] = np.add.reduceat(np.append(np.abs(values), 0.0), starts) * filled
+    return SparseRows(
+        np.ascontiguousarray(data),
+        np.ascontiguousarray(X.indices, np.int32).view(np.uint32),
+        np.ascontiguousarray(X.indptr, np.int64).view(np.uint64),
+        norms,
+        X.shape[1],
+        code,
+        kernel.coef0,
+        kernel.degree,
+    )
+
+
+def _factor(kernel: Kernel) -> np.ndarray:
+    """What rows are multiplied by, so that their product is what `transform` wants."""
+    gamma = np.asarray(kernel.gamma, np.float64)
+    match kernel.name:
+        case "rbf":
+            return np.sqrt(2.0 * LOG2_E * gamma)
+        case "exponential":  # the product is -(gamma log2(e) |x - z|)^2
+            return np.sqrt(2.0) * LOG2_E * gamma
+        case "laplacian":
+            return LOG2_E * gamma
+        case "linear":
+            return np.ones(())
+        case _:
+            return np.sqrt(gamma)
+
+
+def centre_of(X: Any, kernel: Kernel) -> np.ndarray | float:
+    """What `prepare` subtracts from dense rows: the mean, where distances matter."""
+    if sparse.issparse(X) or kernel.name not in NORMALISED or not len(X):
+        return 0.0
+    return X.mean(axis=0, dtype=np.float64)
+
+
+def exponent_range(X: Any, kernel: Kernel, centre: np.ndarray | float) -> float:
+    """Largest ``gamma |x - centre|^2``: what float32 distances must resolve."""
+    gamma = np.asarray(kernel.gamma, np.float64)
+    if sparse.issparse(X):
+        weighted = X.multiply(X) @ np.broadcast_to(gamma, (X.shape[1],))
+        return float(weighted.max(initial=0.0))
+    shifted = X - centre
+    np.square(shifted, out=shifted)
+    return float((shifted @ np.broadcast_to(gamma, X.shape[1])).max(initial=0.0))
+
+
+def float32_is_safe(X: Any, kernel: Kernel, centre: np.ndarray | float) -> bool:
+    """True where float32 entries keep an absolute error of about 1e-6 or better.
+
+    Only kernels with values in [0, 1] whose distances need no root; the others
+    (and far away or huge data) are computed in float64.
+    """
+    if kernel.name == "laplacian":
+        return True
+    if kernel.name != "rbf":
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return exponent_range(X, kernel, centre) <= FLOAT32_EXPONENT
+
+
+def prepare(
+    X: Any, kernel: Kernel, dtype: Any = np.float64, centre: np.ndarray | float = 0.0
+) -> Rows:
+    """Samples ready for `kernel` in the given precision.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, (n_samples, n_features)
+        Samples; for kernel "precomputed" the matrix itself, float64 or float32.
+    kernel : Kernel
+        The kernel function.
+    dtype : numpy float type
+        Precision of the entries; "precomputed" keeps the matrix's own and a
+        function always gives float64.
+    centre : ndarray or float
+        Subtracted from dense rows, see `centre_of`. Rows that meet must share it.
+    """
+    if callable(kernel.name):
+        return FunctionRows(X, kernel.name)
+    if kernel.name == "precomputed":
+        numbers = np.arange(X.shape[0])
+        square = X.shape[0] == X.shape[1]
+        matrix = X.view()
+        matrix.flags.writeable = False  # one kernel signature, and a promise
+        return StoredRows(matrix, numbers, numbers if square else None)
+    if sparse.issparse(X):
+        return _sparse_rows(X, kernel, dtype)
+    return _dense_rows(X, kernel, dtype, centre)
+
+
+class Distances:
+    """Squared distances stored once, Gaussian Gram rows for any gamma.
+
+    For searches over gamma on a few thousand samples: only the exponential is
+    computed again.
+    """
+
+    def __init__(self, X: np.ndarray) -> None:
+        kernel = Kernel("linear")
+        centred = X - centre_of(X, Kernel("rbf"))
+        products = prepare(centred, kernel).block(prepare(centred, kernel))
+        norms = np.diagonal(products).copy()
+        products *= -2.0
+        products += norms
+        products += norms[:, None]
+        np.maximum(products, 0.0, out=products)
+        np.fill_diagonal(products, 0.0)
+        self._matrix = products.astype(np.float32)
+
+    def rows(self, gamma: float) -> StoredRows:
+        """Rows of the Gram matrix ``exp(-gamma |x - z|^2)``."""
+        numbers = np.arange(self._matrix.shape[0])
+        return StoredRows(self._matrix, numbers, numbers, float(gamma))
