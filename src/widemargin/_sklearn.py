@@ -8,12 +8,69 @@ weights into one vector are our own.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+
+def _is_plain(X: Any, y: Any) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and type(y) is np.ndarray
+        and y.ndim == 1
+        and y.dtype.kind in "iufb"
+        and len(X) == len(y)
+        and X.shape[0] > 0
+        and X.shape[1] > 0
+    )
+
+
+def validate_training(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    """`validate_data` for fit: float64 rows, C order or canonical CSR.
+
+    scikit-learn's own takes a third of a small fit; arrays that need no conversion
+    pass after the one check that looks at the values. Whatever is wrong goes the long
+    way, for its messages.
+    """
+    if _is_plain(X, y):
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(X.sum()) and (
+                y.dtype.kind != "f" or np.isfinite(y.sum())
+            )
+        if finite:
+            estimator.n_features_in_ = X.shape[1]
+            estimator.__dict__.pop("feature_names_in_", None)
+            return X, y
+    X, y = validate_data(
+        estimator, X, y, dtype=np.float64, order="C", accept_sparse="csr",
+        accept_large_sparse=True,
+    )  # fmt: skip
+    return _canonical(X), y
+
+
+def validate_rows(estimator: Any, X: Any) -> Any:
+    """`validate_data` for predict: the features of fit, float64."""
+    X = validate_data(
+        estimator, X, reset=False, dtype=np.float64, order="C", accept_sparse="csr",
+        accept_large_sparse=True,
+    )  # fmt: skip
+    return _canonical(X)
+
+
+def _canonical(X: Any) -> Any:
+    """CSR with sorted indices and no repetition; a copy only where X is not so."""
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(classes, position of each label in them); refuses a continuous target."""
-    if y.dtype.kind == "f":
+    if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
         check_classification_targets(y)
     return np.unique(y, return_inverse=True)
 

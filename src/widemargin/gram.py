@@ -1,7 +1,7 @@
 """A Gram matrix that is never formed unless somebody wants it.
 
 `Kernel` names a kernel function, `prepare` turns samples into `Rows` that answer for
-its values, in float32 where that is safe. See `rows.py` for what they can do.
+its values, in float32 where that is safe. See `kernel_rows.py` for what they can do.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import kernels
-from widemargin.rows import (
+from widemargin.kernel_rows import (
     LOG2_E,
     DenseRows,
     FunctionRows,

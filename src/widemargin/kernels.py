@@ -287,6 +287,59 @@ def dense_square(rows, code, coef0, degree, scale, half, out):
 
 
 @kernel(reduce=True)
+def dense_row(left, right_t, code, coef0, degree, out):
+    """``out_j = k(left, right_j)`` for one row, four features a pass.
+
+    left (d,); right_t (d, m) the transposed right factor, see `pack_transposed`;
+    out (m,). For solvers that need few rows; many rows are cheaper in tiles.
+    """
+    d = left.shape[0]
+    m = right_t.shape[1]
+    for start in range(0, m, TILE_COLS):
+        row = out[start : start + TILE_COLS]
+        row[:] = 0
+        stop = start + row.shape[0]
+        k = 0
+        if code == LAPLACIAN:
+            for k in range(d):
+                value = left[k]
+                column = right_t[k, start:stop]
+                for j in range(row.shape[0]):
+                    row[j] += abs(value - column[j])
+        else:
+            while k + 4 <= d:
+                v0, v1, v2, v3 = left[k], left[k + 1], left[k + 2], left[k + 3]
+                c0 = right_t[k, start:stop]
+                c1 = right_t[k + 1, start:stop]
+                c2 = right_t[k + 2, start:stop]
+                c3 = right_t[k + 3, start:stop]
+                for j in range(row.shape[0]):
+                    row[j] += v0 * c0[j] + v1 * c1[j] + v2 * c2[j] + v3 * c3[j]
+                k += 4
+            while k < d:
+                value = left[k]
+                column = right_t[k, start:stop]
+                for j in range(row.shape[0]):
+                    row[j] += value * column[j]
+                k += 1
+        transform(row.reshape(1, row.shape[0]), code, coef0, degree)
+
+
+@kernel(reduce=True)
+def pack_transposed(right, code, out):
+    """Rows as the transposed right factor of `dense_row`; out (d, m)."""
+    d = right.shape[1]
+    augmented = code == RBF or code == EXPONENTIAL
+    for j in range(right.shape[0]):
+        source = right[j]
+        for k in range(d):
+            out[k, j] = source[k]
+        if augmented:
+            out[d - 2, j] = source[d - 1]
+            out[d - 1, j] = source[d - 2]
+
+
+@kernel(reduce=True)
 def _fill_sparse(data, ind, ptr, norms, i0, i1, work, right_norms, code, tile):
     """Products (or distances) of CSR rows i0..i1 with the dense columns of `work`.
 

@@ -165,7 +165,7 @@ def warn_about_scales(X: Any, kernel: Any, names: Any = None) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         spread = X.std(axis=0)
     varying = spread[spread > 0]
-    if len(varying) < 2:
+    if len(varying) < 2 or not varying.max() > SCALE_RATIO * varying.min():
         return
     limit = SCALE_RATIO * float(np.median(varying))
     wide = np.flatnonzero(spread > limit)

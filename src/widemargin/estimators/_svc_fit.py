@@ -1,5 +1,6 @@
 """Pairs of classes for `SVC`: one dual problem each, kernel blocks shared."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -17,7 +18,12 @@ from widemargin.gram import (
 )
 from widemargin.progress import Callback
 from widemargin.result import SolverResult, Status
-from widemargin.solvers.active_set import SVC_POLICY, repair, solve_active_set
+from widemargin.solvers.active_set import (
+    SVC_POLICY,
+    Workspace,
+    repair,
+    solve_active_set,
+)
 from widemargin.solvers.certificate import best_primal, relative_gap
 
 
@@ -128,6 +134,7 @@ def fit_pairs(
     members = [np.flatnonzero((codes == k) & alive) for k in range(n_classes)]
     n_workers = min(n_jobs, len(pairs))
     binary = n_classes == 2
+    local = threading.local()  # a workspace for each worker
     earlier = _unpack(start, codes, n_classes) if start is not None else None
 
     def work(pair: tuple[int, int]) -> tuple[np.ndarray, SolverResult, float]:
@@ -143,7 +150,11 @@ def fit_pairs(
         if earlier is not None:
             begin = earlier[pair][index]
         n = len(index)
+        if not hasattr(local, "workspace"):
+            local.workspace = Workspace()
         settings = {
+            "workspace": local.workspace,
+            "lazy": not binary,
             "tol": tol,
             "max_iter": max(10**7, 100 * n) if max_iter < 0 else max_iter,
             "cache_size": cache_size / n_workers,

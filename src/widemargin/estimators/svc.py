@@ -3,15 +3,16 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin._sklearn import (
     class_weights,
     encode_labels,
     sample_weights,
+    validate_rows,
+    validate_training,
     votes_to_scores,
 )
 from widemargin.estimators._base import (
@@ -298,14 +299,8 @@ class SVC(ClassifierMixin, BaseEstimator):
         from widemargin.estimators._svc_fit import fit_pairs
 
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", accept_sparse="csr",
-            accept_large_sparse=True,
-        )  # fmt: skip
+        X, y = validate_training(self, X, y)
         check_square(X, self.kernel)
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         classes, codes = encode_labels(y)
         if len(classes) < 2:
             raise ValueError(
@@ -415,13 +410,7 @@ class SVC(ClassifierMixin, BaseEstimator):
         from widemargin.estimators._svc_fit import decide
 
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", accept_sparse="csr",
-            accept_large_sparse=True,
-        )  # fmt: skip
-        if sparse.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = validate_rows(self, X)
         if self.kernel == "linear":
             return np.asarray(X @ self._coef.T) + self.intercept_
         return decide(

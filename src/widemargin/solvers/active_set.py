@@ -18,12 +18,13 @@ How large these sets are and how they grow is a `Policy`, plain data.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from widemargin._threads import one_blas_thread
-from widemargin.gram import Rows
+from widemargin.kernel_rows import DenseRows, Rows
 from widemargin.progress import Callback
 from widemargin.result import SolverResult, Status, TracePoint
 from widemargin.solvers.smo import (
@@ -56,6 +57,24 @@ class Policy(NamedTuple):
 SVC_POLICY = Policy()
 # Below this tolerance float32 is not worth a try in memory.
 FLOAT32_TOL = 1e-4
+
+
+class Workspace:
+    """One buffer for the matrices of solves that follow each other.
+
+    The first touch of fresh memory costs several times what computing a kernel entry
+    does.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.uint8)
+
+    def square(self, n: int, dtype: type) -> np.ndarray:
+        """An (n, n) array of any content; the last one given is void."""
+        size = n * n * np.dtype(dtype).itemsize
+        if self._buffer.size < size:
+            self._buffer = np.empty(size, np.uint8)
+        return self._buffer[:size].view(dtype).reshape(n, n)
 
 
 @dataclass
@@ -116,28 +135,26 @@ class _Run:
     diagonal_is_one: bool
     bytes_budget: int
     began: float
+    workspace: Workspace
+    lazy: bool
     steps: int = 0
     entries: int = 0
     stopped: bool = False
     precision: int = 0  # 0: uint16 where large, 1: float32, 2: float64 in K_WW
-    buffer: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint8))
     trace: list[TracePoint] = field(default_factory=list)
 
     def out_of_budget(self) -> bool:
         return self.stopped or self.steps >= self.max_iter
 
     def matrix(self, n: int) -> np.ndarray:
-        """A working matrix; the buffer is kept, since first touch is dear."""
+        """A working matrix in the precision of now."""
         if self.precision >= 2:
             dtype: type = np.float64
         elif self.precision == 0 and n > self.policy.float32_rows and self.normalised:
             dtype = np.uint16
         else:
             dtype = np.float32
-        size = n * n * np.dtype(dtype).itemsize
-        if self.buffer.size < size:
-            self.buffer = np.empty(size, np.uint8)
-        return self.buffer[:size].view(dtype).reshape(n, n)
+        return self.workspace.square(n, dtype)
 
     def working_set_limit(self) -> int:
         """Largest working set that the byte budget allows."""
@@ -417,27 +434,26 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
     if single and exact is not None and run.tol < FLOAT32_TOL:
         rows, single = exact(), False
 
-    def solve(source: Rows, product: Rows | None) -> tuple[Status, np.ndarray]:
+    def matrix_of(source: Rows) -> Inner:
         run.precision = 1 if source.dtype == np.float32 else 2
-        if product is None or source is not rows:
-            matrix = source.square(run.matrix(n))
-            run.entries += n * n // 2
-            if start is None and total != 0.0 and not run.steps:
-                mean = matrix.mean(axis=1, dtype=np.float64)
-                _restore_sum(b, lower, upper, total, mean)
-        else:
-            matrix = run.matrix(n)  # as it was left
+        run.entries += n * n // 2
+        matrix = run.matrix(n)
         diagonal = np.ones(n) if run.diagonal_is_one else source.diagonal()
+        if (
+            run.lazy
+            and start is None
+            and total == 0.0
+            and isinstance(source, DenseRows)
+        ):
+            lazy = source.data, source.code, source.coef0, source.degree
+            return Inner(matrix, diagonal, shift, lower, upper, lazy)
+        source.square(matrix)
+        return Inner(matrix, diagonal, shift, lower, upper)
 
-        def times(index: np.ndarray, w: np.ndarray) -> np.ndarray:
-            if product is None:
-                return columns_product(matrix, index, w)
-            return run.product(product, product.take(index), w)
-
-        inner = Inner(matrix, diagonal, shift, lower, upper)
+    def solve(inner: Inner, square, product) -> tuple[Status, np.ndarray]:
         steps, status, gap, v = run_smo(
-            inner, times, target, b,
-            tol=run.tol, max_iter=run.max_iter - run.steps, callback=run.stop,
+            inner, product, target, b, tol=run.tol, square=square,
+            max_iter=run.max_iter - run.steps, callback=run.stop,
         )  # fmt: skip
         run.steps += steps
         objective = -0.5 * float(b @ (target + v))
@@ -445,14 +461,21 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
         run.trace.append(TracePoint(run.steps, objective, gap, seconds))
         return status, v
 
-    again = (Status.CONVERGED, Status.STALLED)
-    status, v = solve(rows, None)
-    if single and exact is not None and status in again:
+    inner = matrix_of(rows)
+    if start is None and total != 0.0:
+        mean = inner.K.mean(axis=1, dtype=np.float64)
+        _restore_sum(b, lower, upper, total, mean)
+    status, v = solve(inner, rows.square, partial(columns_product, inner.K))
+    usable = status in (Status.CONVERGED, Status.STALLED)
+    if single and exact is not None and usable:
         if status is Status.STALLED or _too_coarse(b, run.tol):
             fine = exact()
-            status, v = solve(rows, fine)
+            status, v = solve(
+                inner, rows.square, lambda k, w: run.product(fine, fine.take(k), w)
+            )
             if status is Status.STALLED:
-                status, v = solve(fine, None)
+                inner = matrix_of(fine)
+                status, v = solve(inner, fine.square, partial(columns_product, inner.K))
     return b, v, status
 
 
@@ -523,6 +546,8 @@ def solve_active_set(
     normalised: bool = False,
     shrinking: bool = True,
     seed: int = 0,
+    workspace: Workspace | None = None,
+    lazy: bool = False,
     callback: Callback | None = None,
 ) -> SolverResult:
     """Minimise ``1/2 b'(K + D) b - target'b`` at fixed ``sum b`` within bounds.
@@ -561,6 +586,11 @@ def solve_active_set(
         False iterates all rows, without near set.
     seed : int
         Seed of the random order of levels.
+    workspace : Workspace, optional
+        Buffer to share with solves before and after this one.
+    lazy : bool
+        In memory, compute rows of K one by one when needed: for problems of few
+        support vectors, such as most pairs of classes.
     callback : callable, optional
         Called with a TracePoint about every 50 ms; True stops the solver.
 
@@ -576,7 +606,8 @@ def solve_active_set(
     run = _Run(
         policy if shrinking else policy._replace(near_soft=np.inf, near_hard=np.inf),
         tol, max_iter, callback, n_threads, normalised, normalised,
-        int(cache_size * 2**20), time.perf_counter(),
+        int(cache_size * 2**20), time.perf_counter(), workspace or Workspace(),
+        lazy,
     )  # fmt: skip
     if n <= policy.in_memory and n * n * 8 <= run.bytes_budget:
         solve = _solve_in_memory

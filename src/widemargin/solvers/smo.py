@@ -15,6 +15,8 @@ best block is searched again for the place.
 """
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -22,7 +24,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from widemargin._jit import kernel
-from widemargin.kernels import prefix_product
+from widemargin.kernels import dense_row, pack_transposed, prefix_product
 from widemargin.progress import Callback
 from widemargin.result import SolverResult, Status, TracePoint
 
@@ -30,8 +32,10 @@ BLOCK = 512
 SUB_BLOCK = 64
 # Kernels return to Python about this often, so that Ctrl-C is heard.
 SLICE_SECONDS = 0.05
+# Rows computed one by one, up to this share; beyond it tiles are cheaper.
+LAZY_SHARE = 0.3
 
-_STEPS, _DONE, _NAN = 0, 1, 2
+_STEPS, _DONE, _NAN, _FULL = 0, 1, 2, 3
 
 
 def larger(a, b):
@@ -125,13 +129,19 @@ def _find_gain(row, values, penalty, diag, start, vi, kii, two_scale, tau, best)
 
 
 @kernel(reduce=True)
-def smo_steps(K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_steps):
+def smo_steps(
+    K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_steps,
+    have, rows, rows_t, code, coef0, degree, room,
+):  # fmt: skip
     """At most `n_steps` steps; returns (code, steps, max_up v, min_low v).
 
     K (n, n) float or uint16 (times `scale`); diag = K_ii + shift, v, up, low in the
     state's float type; b, lower, upper, shift float64. up is 0 where b < upper and
-    -inf elsewhere, low is 0 where b > lower and +inf elsewhere; all updated.
+    -inf elsewhere, low is 0 where b > lower and +inf elsewhere; all updated. Rows of K
+    that are not there yet (have == 0) are computed from `rows` and `rows_t`, see
+    `kernels.dense_row`, until there are more than `room` of them.
     """
+    filled = 0
     n = v.shape[0]
     number = v.dtype.type
     zero = number(0.0)
@@ -152,6 +162,12 @@ def smo_steps(K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_st
         i = _find(v, up, block, best)
         vi = best
         row = K[i]
+        if have[i] == 0:
+            if filled == room:
+                return _FULL, step, float(vi), float(bottom)
+            dense_row(rows[i], rows_t, code, coef0, degree, row)
+            have[i] = 1
+            filled += 1
         kii = diag[i]
         gain = zero
         bottom = number(np.inf)
@@ -180,6 +196,13 @@ def smo_steps(K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_st
         j = _find_gain(row, v, low, diag, block, vi, kii, two_scale, tau, gain)
         if j < 0:
             return _NAN, step, float(vi), float(bottom)
+        other = K[j]
+        if have[j] == 0:
+            if filled == room:
+                return _FULL, step, float(vi), float(bottom)
+            dense_row(rows[j], rows_t, code, coef0, degree, other)
+            have[j] = 1
+            filled += 1
 
         # the step, in float64; a variable that reaches its bound gets that value
         curve = max(float(kii) + float(diag[j]) - 2.0 * scale * row[j], float(tau))
@@ -204,7 +227,6 @@ def smo_steps(K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_st
         v[i] -= number(d * shift[i])
         v[j] += number(d * shift[j])
 
-        other = K[j]
         factor = number(d * scale)
         best = number(-np.inf)
         block = 0
@@ -257,7 +279,13 @@ def multiplier(
 
 
 class Inner:
-    """SMO on one matrix, called again and again from its last point."""
+    """SMO on one matrix, called again and again from its last point.
+
+    With ``lazy=(rows, code, coef0, degree)`` the matrix starts empty: a row is computed
+    when first needed. It pays where few rows become support vectors; beyond a share
+    of `LAZY_SHARE` `run` returns early with `full` set, and the caller completes the
+    matrix.
+    """
 
     def __init__(
         self,
@@ -266,6 +294,7 @@ class Inner:
         shift: np.ndarray,
         lower: np.ndarray,
         upper: np.ndarray,
+        lazy: tuple[np.ndarray, int, float, float] | None = None,
     ) -> None:
         small = K.dtype != np.float64
         self.dtype = np.float32 if small else np.float64
@@ -277,6 +306,18 @@ class Inner:
         largest = float(np.abs(self.diag).max(initial=1.0))
         # A curvature below the rounding of its parts is noise.
         self.tau = self.dtype(2.4e-7 * largest if small else 1e-12)
+        n = len(K)
+        self.full = False
+        if lazy is None:
+            self.have = np.ones(n, np.uint8)
+            nothing = np.empty((0, 0), K.dtype)
+            self._lazy: tuple[Any, ...] = (nothing, nothing, 0, self.dtype(0), 0.0)
+        else:
+            rows, code, coef0, degree = lazy
+            transposed = np.empty(rows.shape[::-1], rows.dtype)
+            pack_transposed(rows, code, transposed)
+            self.have = np.zeros(n, np.uint8)
+            self._lazy = rows, transposed, code, self.dtype(coef0), float(degree)
 
     def run(
         self,
@@ -300,14 +341,27 @@ class Inner:
             code, steps, _, _ = smo_steps(
                 self.K, self.scale, self.diag, self.shift, work, b,
                 self.lower, self.upper, up, low, self.tau, self.dtype(tol),
-                min(slice_steps, budget - done),
+                min(slice_steps, budget - done), self.have, *self._lazy, self._room(),
             )  # fmt: skip
             done += steps
+            if code == _FULL:
+                self.full = True
+                return done, False
             if code != _STEPS:
                 return done, code == _DONE
             if stop is not None and stop(TracePoint(done, np.nan, np.nan, 0.0)):
                 break
         return done, False
+
+    def _room(self) -> int:
+        limit = int(LAZY_SHARE * len(self.have)) + 64
+        return max(0, limit - int(self.have.sum())) if len(self._lazy[0]) else 0
+
+    def complete(self, square: Callable[[np.ndarray], object]) -> None:
+        """Fill the whole matrix at once, after `full`."""
+        square(self.K)
+        self.have[:] = 1
+        self.full = False
 
 
 def solve_smo(
@@ -379,10 +433,11 @@ def columns_product(K: np.ndarray, index: np.ndarray, w: np.ndarray) -> np.ndarr
     return out
 
 
-def run_smo(inner, product, target, b, *, tol, max_iter, callback=None):
+def run_smo(inner, product, target, b, *, tol, max_iter, callback=None, square=None):
     """SMO with its gradient computed anew until the exact gap is at most `tol`.
 
-    ``product(index, w)`` gives ``K[:, index] @ w``. Returns (steps, status, gap, v)
+    ``product(index, w)`` gives ``K[:, index] @ w``; ``square(out)`` the whole matrix,
+    for a lazy `inner` that asks for it. Returns (steps, status, gap, v)
     and moves b in place.
     """
     shift, lower, upper = inner.shift, inner.lower, inner.upper
@@ -419,6 +474,8 @@ def run_smo(inner, product, target, b, *, tol, max_iter, callback=None):
         budget = min(max_iter - steps, refresh)
         taken, reached = inner.run(v, b, 0.95 * tol, budget, stop)
         steps += taken
+        if inner.full:
+            inner.complete(square)
         changed = np.flatnonzero(b != before)
         v -= product(changed, b[changed] - before[changed])
         v -= shift * (b - before)
