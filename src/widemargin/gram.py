@@ -30,8 +30,8 @@ CODES = {
 }
 # Kernels whose values lie in [0, 1], 1 on the diagonal.
 NORMALISED = ("rbf", "laplacian", "exponential")
-# Beyond this exponent range the float32 distance is off by more than 1e-4.
-FLOAT32_EXPONENT = 1e3
+# float32 entries are not tried where they are typically off by more than this.
+FLOAT32_ERROR = 1e-5
 
 
 class Kernel(NamedTuple):
@@ -126,29 +126,32 @@ def centre_of(X: Any, kernel: Kernel) -> np.ndarray | float:
     return X.mean(axis=0, dtype=np.float64)
 
 
-def exponent_range(X: Any, kernel: Kernel, centre: np.ndarray | float) -> float:
-    """Largest ``gamma |x - centre|^2``: what float32 distances must resolve."""
-    gamma = np.asarray(kernel.gamma, np.float64)
-    if sparse.issparse(X):
-        weighted = X.multiply(X) @ np.broadcast_to(gamma, (X.shape[1],))
-        return float(weighted.max(initial=0.0))
-    shifted = X - centre
-    np.square(shifted, out=shifted)
-    return float((shifted @ np.broadcast_to(gamma, X.shape[1])).max(initial=0.0))
+def float32_error(X: Any, kernel: Kernel, centre: np.ndarray | float) -> float:
+    """Typical absolute error of a float32 kernel entry; inf where not foreseen.
 
-
-def float32_is_safe(X: Any, kernel: Kernel, centre: np.ndarray | float) -> bool:
-    """True where float32 entries keep an absolute error of about 1e-6 or better.
-
-    Only kernels with values in [0, 1] whose distances need no root; the others
-    (and far away or huge data) are computed in float64.
+    A distance is the difference of numbers as large as the rows, so the error grows
+    with the root mean square of ``gamma |x - centre|``. Linear, polynomial and sigmoid
+    values have no bound and exponential ones take a root of the distance: inf.
     """
-    if kernel.name == "laplacian":
-        return True
-    if kernel.name != "rbf":
-        return False
+    if kernel.name not in ("rbf", "laplacian"):
+        return np.inf
+    gamma = np.asarray(kernel.gamma, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        return exponent_range(X, kernel, centre) <= FLOAT32_EXPONENT
+        if kernel.name == "laplacian":
+            sizes = (
+                abs(X - centre).sum(axis=1) * gamma
+                if len(np.shape(centre))
+                else (abs(X).sum(axis=1) * gamma)
+            )
+        elif sparse.issparse(X):
+            sizes = X.multiply(X) @ np.broadcast_to(gamma, X.shape[1])
+        elif gamma.ndim:
+            sizes = np.square(X - centre) @ gamma
+        else:
+            shifted = X - centre
+            sizes = gamma * np.einsum("ij,ij->i", shifted, shifted)
+        size = float(np.sqrt(np.mean(np.square(sizes))))
+    return 1e-7 * (1.0 + size) if np.isfinite(size) else np.inf
 
 
 def prepare(

@@ -9,11 +9,12 @@ from scipy import sparse
 
 from widemargin._threads import n_blas_threads
 from widemargin.gram import (
+    FLOAT32_ERROR,
     NORMALISED,
     Kernel,
     Rows,
     centre_of,
-    float32_is_safe,
+    float32_error,
     prepare,
 )
 from widemargin.progress import Callback
@@ -48,10 +49,16 @@ class FittedPairs(NamedTuple):
 class _Samples:
     """The training rows for one kernel, in float32 where safe, float64 on demand."""
 
-    def __init__(self, X: Any, kernel: Kernel) -> None:
+    def __init__(self, X: Any, kernel: Kernel, room: float) -> None:
+        n = X.shape[0]
+        if callable(kernel.name) and n * n * 8 <= room:
+            # one call for all pairs and passes, where the matrix fits
+            X = prepare(X, kernel).square(np.empty((n, n)))
+            kernel = kernel._replace(name="precomputed")
         self.X, self.kernel = X, kernel
         self.centre = centre_of(X, kernel)
-        self.single = float32_is_safe(X, kernel, self.centre)
+        self.entry_error = float32_error(X, kernel, self.centre)
+        self.single = self.entry_error <= FLOAT32_ERROR
         dtype = np.float32 if self.single else np.float64
         self.rows = prepare(X, kernel, dtype, self.centre)
         self.normalised = kernel.name in NORMALISED
@@ -85,7 +92,8 @@ def _solve_pair(
 
     result = solve_active_set(
         rows, y, lower, upper, start=start, shift=shift,
-        exact=exact if samples.single else None, normalised=samples.normalised,
+        exact=exact if samples.single else None, entry_error=samples.entry_error,
+        normalised=samples.normalised,
         policy=SVC_POLICY, **settings,
     )  # fmt: skip
     b, v = result.x, -result.gradient  # type: ignore[operator]
@@ -128,7 +136,7 @@ def fit_pairs(
     start : tuple, optional
         (support, dual_coef) of an earlier fit on rows of these classes.
     """
-    samples = _Samples(X, kernel)
+    samples = _Samples(X, kernel, cache_size * 2**20)
     pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
     alive = C > 0
     members = [np.flatnonzero((codes == k) & alive) for k in range(n_classes)]

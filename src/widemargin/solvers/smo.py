@@ -19,10 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
+from widemargin._extrema import larger, smaller
 from widemargin._jit import kernel
 from widemargin.kernels import dense_row, pack_transposed, prefix_product
 from widemargin.progress import Callback
@@ -36,47 +34,6 @@ SLICE_SECONDS = 0.05
 LAZY_SHARE = 0.3
 
 _STEPS, _DONE, _NAN, _FULL = 0, 1, 2, 3
-
-
-def larger(a, b):
-    """max(a, b) for numbers that are never NaN; compiled, one vector instruction."""
-    return a if a > b else b
-
-
-def smaller(a, b):
-    """min(a, b) for numbers that are never NaN; compiled, one vector instruction."""
-    return a if a < b else b
-
-
-def _extremum(name):
-    @intrinsic
-    def call(_context, a, b):
-        if a != b or a not in (types.float32, types.float64):
-            return None
-        llvm_type = ir.FloatType() if a == types.float32 else ir.DoubleType()
-
-        def codegen(_ctx, builder, _sig, args):
-            shape = ir.FunctionType(llvm_type, [llvm_type, llvm_type])
-            function = builder.module.declare_intrinsic(name, [llvm_type], shape)
-            return builder.call(function, args, fastmath=("nnan", "nsz"))
-
-        return a(a, b), codegen
-
-    return call
-
-
-_maxnum = _extremum("llvm.maxnum")
-_minnum = _extremum("llvm.minnum")
-
-
-@overload(larger, inline="always")
-def _larger_compiled(a, b):
-    return lambda a, b: _maxnum(a, b)
-
-
-@overload(smaller, inline="always")
-def _smaller_compiled(a, b):
-    return lambda a, b: _minnum(a, b)
 
 
 @kernel(reduce=True)
