@@ -6,7 +6,7 @@ OMP_NUM_THREADS, ...) is the limit here too.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -59,16 +59,41 @@ def one_blas_thread() -> Iterator[None]:
                     pool.set_num_threads(limit)
 
 
+def run_each(
+    work: Callable[[Any], Any],
+    items: Sequence[Any],
+    n_threads: int,
+    halt: threading.Event | None = None,
+) -> list[Any]:
+    """``[work(item) for item in items]`` on a pool of threads.
+
+    An exception, Ctrl-C above all, drops the items that have not begun and sets
+    `halt`, for those under way to see.
+    """
+    n_threads = min(n_threads, len(items))
+    if n_threads <= 1:
+        return [work(item) for item in items]
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        return [future.result() for future in [pool.submit(work, x) for x in items]]
+    except BaseException:
+        if halt is not None:
+            halt.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 def in_threads(
-    work: Callable[[slice], None], n: int, grain: int, n_threads: int
+    work: Callable[[slice], None], n: int, grain: int, n_threads: int, most: int
 ) -> None:
-    """Run `work` on slices of ``range(n)`` that begin at multiples of `grain`."""
+    """Run `work` on slices of ``range(n)``, of at most about `most` each.
+
+    Slices begin at multiples of `grain`, so results have the same bits for any number
+    of threads; between them Python can hear Ctrl-C.
+    """
     grains = -(-n // grain)
-    n_parts = min(n_threads, grains)
-    if n_parts <= 1:
-        work(slice(0, n))
-        return
+    n_parts = max(min(n_threads, grains), -(-n // max(most, grain)), 1)
     per = -(-grains // n_parts) * grain
     parts = [slice(start, min(n, start + per)) for start in range(0, n, per)]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(work, parts))
+    run_each(work, parts, n_threads)

@@ -25,6 +25,8 @@ LOG2_E = float(np.log2(np.e))
 NORMALISED_CODES = (kernels.RBF, kernels.LAPLACIAN, kernels.EXPONENTIAL)
 # Entries of a product that make a second thread worth its start.
 THREAD_ENTRIES = 4_000_000
+# Entries of a part of a product: tens of milliseconds, then Ctrl-C is heard.
+PART_ENTRIES = 1 << 27
 # Entries of a block of a product that goes through memory.
 BLOCK_ENTRIES = 1 << 22
 
@@ -99,13 +101,14 @@ class DenseRows:
         weights = np.ascontiguousarray(weights, self.dtype)
         if len(self) * len(other) < THREAD_ENTRIES:
             n_threads = 1
+        most = PART_ENTRIES // max(1, len(other))
 
         def work(part: slice) -> None:
             kernels.dense_product(
                 self.data[part], other.data, weights, *self._args, out[part]
             )
 
-        in_threads(work, len(self), kernels.TILE_ROWS, n_threads)
+        in_threads(work, len(self), kernels.TILE_ROWS, n_threads, most)
         return out
 
 
@@ -191,6 +194,7 @@ class SparseRows:
         weights = np.ascontiguousarray(weights, self.dtype)
         if len(self) * len(other) < THREAD_ENTRIES:
             n_threads = 1
+        most = PART_ENTRIES // max(1, len(other))
 
         def work(part: slice) -> None:
             ptr = self.ptr[part.start : part.stop + 1]
@@ -199,7 +203,7 @@ class SparseRows:
                 weights, *self._args, self._work(), out[part],
             )  # fmt: skip
 
-        in_threads(work, len(self), kernels.TILE_ROWS, n_threads)
+        in_threads(work, len(self), kernels.TILE_ROWS, n_threads, most)
         return out
 
 

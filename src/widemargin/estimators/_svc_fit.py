@@ -1,13 +1,12 @@
 """Pairs of classes for `SVC`: one dual problem each, kernel blocks shared."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from widemargin._threads import n_blas_threads
+from widemargin._threads import n_blas_threads, run_each
 from widemargin.gram import (
     FLOAT32_ERROR,
     NORMALISED,
@@ -18,7 +17,7 @@ from widemargin.gram import (
     prepare,
 )
 from widemargin.progress import Callback
-from widemargin.result import SolverResult, Status
+from widemargin.result import SolverResult, Status, TracePoint
 from widemargin.solvers.active_set import (
     SVC_POLICY,
     Workspace,
@@ -142,6 +141,11 @@ def fit_pairs(
     members = [np.flatnonzero((codes == k) & alive) for k in range(n_classes)]
     n_workers = min(n_jobs, len(pairs))
     binary = n_classes == 2
+    halt = threading.Event()
+
+    def watch(point: TracePoint) -> bool:
+        return halt.is_set() or bool(callback is not None and callback(point))
+
     local = threading.local()  # a workspace for each worker
     earlier = _unpack(start, codes, n_classes) if start is not None else None
 
@@ -169,7 +173,7 @@ def fit_pairs(
             "n_threads": 1 if n_workers > 1 or n < 2000 else n_blas_threads(),
             "shrinking": shrinking,
             "seed": seed,
-            "callback": callback,
+            "callback": watch,
         }
         whole = n == len(codes) and binary
         result, gap = _solve_pair(
@@ -177,11 +181,7 @@ def fit_pairs(
         )
         return index, result, gap
 
-    if n_workers > 1:
-        with ThreadPoolExecutor(n_workers) as pool:
-            solved = list(pool.map(work, pairs))
-    else:
-        solved = [work(pair) for pair in pairs]
+    solved = run_each(work, pairs, n_workers, halt)
     return _assemble(solved, pairs, members, codes, len(codes), n_classes, len(pairs))
 
 
@@ -303,10 +303,5 @@ def _decide_pairs(
                     out[part, number[i, j]] += scores[:, row]
 
     parts = [slice(s, min(len(left), s + step)) for s in range(0, len(left), step)]
-    if n_threads > 1 and len(parts) > 1:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(work, parts))
-    else:
-        for part in parts:
-            work(part)
+    run_each(work, parts, n_threads)
     return out
