@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from typing import Protocol
 
 from widemargin.result import TracePoint
@@ -58,9 +59,12 @@ class Reporter:
         now = time.perf_counter()
         if now >= self._next:
             self._next = now + self.every
-            notify(
-                f"{self.name}: iteration {point.n_iter}, objective "
-                f"{point.objective:.6g}, measure {point.measure:.3g}, "
-                f"{point.seconds:.1f} s"
-            )
+            parts = [f"{self.name}: {point.n_iter} iterations"]
+            for label, value in (
+                ("objective", point.objective),
+                ("measure", point.measure),
+            ):
+                if isfinite(value):  # some solvers know them only now and then
+                    parts.append(f"{label} {value:.6g}")
+            notify(", ".join([*parts, f"{point.seconds:.1f} s"]))
         return False

@@ -149,7 +149,7 @@ class Run:
     def stop(self, point: TracePoint) -> bool:
         if self.callback is not None:
             seconds = time.perf_counter() - self.began
-            step = TracePoint(self.steps + point.n_iter, np.nan, np.nan, seconds)
+            step = TracePoint(self.steps + point.n_iter, np.nan, point.measure, seconds)
             self.stopped = bool(self.callback(step))
         return self.stopped
 
@@ -175,7 +175,7 @@ def _solve_near(state: State, goal: float, run: Run) -> bool:
     while not run.out_of_budget():
         top, bottom = state.gap_limits()
         gap = top - bottom
-        if not gap > goal:
+        if not gap > goal or run.stop(TracePoint(0, np.nan, gap, 0.0)):
             return True
         if gap < 0.999 * best:
             best, idle = gap, 0
