@@ -63,6 +63,14 @@ def _dense_rows(X: np.ndarray, kernel: Kernel, dtype: Any, centre: Any) -> Dense
     factor = _factor(kernel)
     n, d = X.shape
     data = np.empty((n, d + 2 * euclidean), dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _fill_dense(X, factor, centre, code, data)
+    return DenseRows(data, code, kernel.coef0, kernel.degree)
+
+
+def _fill_dense(X, factor, centre, code, data) -> None:
+    d = X.shape[1]
+    euclidean = data.shape[1] > d
     if euclidean or code == kernels.LAPLACIAN:
         # In float64 before it is rounded: distances do not see the shift.
         scaled = (X - centre) * factor
@@ -74,7 +82,6 @@ def _dense_rows(X: np.ndarray, kernel: Kernel, dtype: Any, centre: Any) -> Dense
             data[:, d + 1] = 1.0
     else:
         np.multiply(X, factor, out=data, casting="same_kind")
-    return DenseRows(data, code, kernel.coef0, kernel.degree)
 
 
 def _sparse_rows(X: Any, kernel: Kernel, dtype: Any) -> SparseRows:
@@ -88,7 +95,9 @@ def _sparse_rows(X: Any, kernel: Kernel, dtype: Any) -> SparseRows:
     starts = X.indptr[:-1].astype(np.int64)
     filled = np.diff(X.indptr) > 0
     if code in (kernels.RBF, kernels.EXPONENTIAL):
-        norms[:] = 0.5 * np.add.reduceat(np.append(values**2, 0.0), starts) * filled
+        with np.errstate(over="ignore"):
+            squares = np.append(values**2, 0.0)
+        norms[:] = 0.5 * np.add.reduceat(squares, starts) * filled
     elif code == kernels.LAPLACIAN:
         norms[:] = np.add.reduceat(np.append(np.abs(values), 0.0), starts) * filled
     return SparseRows(

@@ -218,7 +218,7 @@ class StoredRows:
     matrix: np.ndarray
     rows: np.ndarray
     cols: np.ndarray | None = None
-    shared_scale: float = 0.0  # > 0: `matrix` holds squared distances; see Distances
+    shared_scale: float | None = None  # then `matrix` holds squared distances
 
     @property
     def dtype(self) -> np.dtype:
@@ -232,13 +232,13 @@ class StoredRows:
         return StoredRows(self.matrix, self.rows[index], cols, self.shared_scale)
 
     def _finish(self, values: np.ndarray) -> np.ndarray:
-        if self.shared_scale > 0:
+        if self.shared_scale is not None:
             values = np.multiply(values, -self.shared_scale * LOG2_E)
             kernels.transform(values, kernels.RBF, self.dtype.type(0), 1.0)
         return values
 
     def diagonal(self) -> np.ndarray:
-        if self.shared_scale > 0:
+        if self.shared_scale is not None:
             return np.ones(len(self))
         return self.matrix[self.rows, self.cols].astype(np.float64)
 
@@ -262,7 +262,7 @@ class StoredRows:
         step = max(1, BLOCK_ENTRIES // max(1, len(cols)))
         for start in range(0, len(self), step):
             part = slice(start, start + step)
-            if self.shared_scale > 0:
+            if self.shared_scale is not None:
                 out[part] = self.take(part).block(other) @ weights
             else:
                 kernels.stored_product(

@@ -49,11 +49,14 @@ _bits_to_float: Any = intrinsic(_reinterpret)
 
 
 def exp2(x):
-    """``2**x`` for x in [-126, 0] (float32) or [-1022, 0] (float64), clipped below.
+    """``2**x``, x clipped to [-126, 0] (float32) or [-1022, 0] (float64).
+
+    Rounding may leave a distance a little negative; its kernel value is 1.
 
     Compiled, it is a polynomial that vectorises; this body is for uncompiled runs.
     """
-    return type(x)(2.0 ** max(x, -126.0 if isinstance(x, np.float32) else -1022.0))
+    low = -126.0 if isinstance(x, np.float32) else -1022.0
+    return type(x)(2.0 ** min(max(x, low), 0.0))
 
 
 @overload(exp2, inline="always", jit_options={"error_model": "numpy"})
@@ -61,7 +64,7 @@ def _exp2_compiled(x):
     if x == types.float32:
 
         def single(x):
-            x = max(x, np.float32(-126.0))
+            x = min(max(x, np.float32(-126.0)), np.float32(0.0))
             k = np.int32(x - np.float32(0.5))
             f = x - np.float32(k)
             p = np.float32(0.000154057)
@@ -78,7 +81,7 @@ def _exp2_compiled(x):
     c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = _C64
 
     def double(x):
-        x = max(x, -1022.0)
+        x = min(max(x, -1022.0), 0.0)
         k = np.int64(x - 0.5)
         f = x - np.float64(k)
         p = c12 * f + c11

@@ -68,30 +68,15 @@ def check_kernel(estimator: Any) -> None:
     check_number("coef0", estimator.coef0, -np.inf)
 
 
-def _weighted_variance(X: Any, weights: np.ndarray | None) -> np.ndarray:
-    """Variance of each column; weights count as repetitions."""
-    n = X.shape[0]
-    w = np.ones(n) if weights is None else weights
-    total = w.sum()
-    if sparse.issparse(X):
-        mean = (X.T @ w) / total
-        square = (X.multiply(X).T @ w) / total
-        return np.maximum(square - mean**2, 0.0)
-    if weights is None:
-        return X.var(axis=0)
-    mean = (w @ X) / total
-    return (w @ np.square(X - mean)) / total
-
-
 def _pooled_variance(X: Any, weights: np.ndarray | None) -> float:
     """Variance of all entries, what scikit-learn's "scale" uses."""
     if sparse.issparse(X) or weights is not None:
         w = np.ones(X.shape[0]) if weights is None else weights
         total = w.sum() * X.shape[1]
-        mean = float((X.T @ w).sum() / total)
+        mean = (X.T @ w).sum() / total
         if sparse.issparse(X):
-            square = float((X.multiply(X).T @ w).sum() / total)
-            return max(square - mean**2, 0.0)
+            square = (X.multiply(X).T @ w).sum() / total
+            return float(max(square - mean**2, 0.0))
         return float((w @ np.square(X - mean)).sum() / total)
     return float(X.var())
 

@@ -95,6 +95,8 @@ def _solve_pair(
         normalised=samples.normalised,
         policy=SVC_POLICY, **settings,
     )  # fmt: skip
+    if result.status is Status.FAILED:
+        return result, np.nan
     b, v = result.x, -result.gradient  # type: ignore[operator]
     scores = y - v - shift * b
     square = float(b @ scores)

@@ -331,6 +331,12 @@ class SVC(ClassifierMixin, BaseEstimator):
                 n_jobs=n_jobs_of(self.n_jobs), seed=seed_of(self.random_state),
                 callback=callback,
             )  # fmt: skip
+            if "failed" in fitted.statuses:
+                raise ValueError(
+                    "SVC met values that are not finite: kernel values overflow, or "
+                    "loss='squared_hinge' has no minimum because the kernel is not "
+                    "positive semidefinite. Scale the features, or use loss='hinge'"
+                )
             self._publish(X, classes, codes, gamma, by_class, fitted)
             if self.calibration is not None:
                 self._calibrate(X, y, sample_weight)

@@ -45,6 +45,8 @@ from widemargin.solvers.working_sets import (
 
 # Below this tolerance float32 is not worth a try in memory.
 FLOAT32_TOL = 1e-4
+# A diagonal shift this large (rows of tiny weight) needs float64 beside it.
+FLOAT32_SHIFT = 1e6
 
 
 def _levels(n: int, policy: Policy) -> list[int]:
@@ -341,17 +343,24 @@ def solve_active_set(
         solve = _solve_in_memory
     else:
         solve = _solve_levels
-    with one_blas_thread():
+    if exact is not None and shift.max(initial=0.0) > FLOAT32_SHIFT:
+        rows, exact = exact(), None
+        run.precision = 2
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         b, v, status = solve(
             rows, exact, target, lower, upper, shift, start, total, seed, run
         )
-    top, bottom = kkt_gap(v, b, lower, upper)
+        objective = float(-0.5 * (b @ (target + v)))
+        top, bottom = kkt_gap(v, b, lower, upper)
+    if not np.isfinite(objective):
+        status = Status.FAILED
+    failed = status is Status.FAILED
     return SolverResult(
         x=b,
         status=status,
         n_iter=run.steps,
-        objective=float(-0.5 * (b @ (target + v))),
-        measure=max(0.0, top - bottom),
+        objective=objective,
+        measure=np.nan if failed else max(0.0, top - bottom),
         intercept=multiplier(v, b, lower, upper),
         gradient=-v,
         trace=run.trace,

@@ -131,6 +131,8 @@ def best_primal(
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(P - D) / max(|P|, |D|)``, 0 if both are 0."""
+    """``(P - D) / max(|P|, |D|)``, 0 if both are 0, nan if one is not finite."""
+    if not (np.isfinite(primal) and np.isfinite(dual)):
+        return np.nan
     size = max(abs(primal), abs(dual))
     return max(0.0, primal - dual) / size if size > 0 else 0.0

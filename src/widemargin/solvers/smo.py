@@ -88,7 +88,7 @@ def _find_gain(row, values, penalty, diag, start, vi, kii, two_scale, tau, best)
 @kernel(reduce=True)
 def smo_steps(
     K, scale, diag, shift, v, b, lower, upper, up, low, tau, tol, n_steps,
-    have, rows, rows_t, code, coef0, degree, room,
+    rows, rows_t, code, coef0, degree, have, room,
 ):  # fmt: skip
     """At most `n_steps` steps; returns (code, steps, max_up v, min_low v).
 
@@ -96,7 +96,8 @@ def smo_steps(
     state's float type; b, lower, upper, shift float64. up is 0 where b < upper and
     -inf elsewhere, low is 0 where b > lower and +inf elsewhere; all updated. Rows of K
     that are not there yet (have == 0) are computed from `rows` and `rows_t`, see
-    `kernels.dense_row`, until there are more than `room` of them.
+    `kernels.dense_row`, but no more than `room` of them. With rows = None, which
+    compiles without that part, K is whole.
     """
     filled = 0
     n = v.shape[0]
@@ -119,12 +120,13 @@ def smo_steps(
         i = _find(v, up, block, best)
         vi = best
         row = K[i]
-        if have[i] == 0:
-            if filled == room:
-                return _FULL, step, float(vi), float(bottom)
-            dense_row(rows[i], rows_t, code, coef0, degree, row)
-            have[i] = 1
-            filled += 1
+        if rows is not None:
+            if have[i] == 0:
+                if filled == room:
+                    return _FULL, step, float(vi), float(bottom)
+                dense_row(rows[i], rows_t, code, coef0, degree, row)
+                have[i] = 1
+                filled += 1
         kii = diag[i]
         gain = zero
         bottom = number(np.inf)
@@ -154,12 +156,13 @@ def smo_steps(
         if j < 0:
             return _NAN, step, float(vi), float(bottom)
         other = K[j]
-        if have[j] == 0:
-            if filled == room:
-                return _FULL, step, float(vi), float(bottom)
-            dense_row(rows[j], rows_t, code, coef0, degree, other)
-            have[j] = 1
-            filled += 1
+        if rows is not None:
+            if have[j] == 0:
+                if filled == room:
+                    return _FULL, step, float(vi), float(bottom)
+                dense_row(rows[j], rows_t, code, coef0, degree, other)
+                have[j] = 1
+                filled += 1
 
         # the step, in float64; a variable that reaches its bound gets that value
         curve = max(float(kii) + float(diag[j]) - 2.0 * scale * row[j], float(tau))
@@ -260,21 +263,19 @@ class Inner:
         self.shift = shift
         self.lower, self.upper = lower, upper
         self.diag = (diagonal + shift).astype(self.dtype)
-        largest = float(np.abs(self.diag).max(initial=1.0))
+        largest = float(np.abs(diagonal).max(initial=1.0))
         # A curvature below the rounding of its parts is noise.
         self.tau = self.dtype(2.4e-7 * largest if small else 1e-12)
-        n = len(K)
-        self.full = False
-        if lazy is None:
-            self.have = np.ones(n, np.uint8)
-            nothing = np.empty((0, 0), K.dtype)
-            self._lazy: tuple[Any, ...] = (nothing, nothing, 0, self.dtype(0), 0.0)
-        else:
+        self.full = self.broken = False
+        self._have: np.ndarray | None = None
+        self._lazy: tuple[Any, ...] = (None, None, 0, 0.0, 0.0, None)
+        if lazy is not None:
             rows, code, coef0, degree = lazy
             transposed = np.empty(rows.shape[::-1], rows.dtype)
             pack_transposed(rows, code, transposed)
-            self.have = np.zeros(n, np.uint8)
-            self._lazy = rows, transposed, code, self.dtype(coef0), float(degree)
+            self._have = have = np.zeros(len(K), np.uint8)
+            constants = code, self.dtype(coef0), float(degree)
+            self._lazy = rows, transposed, *constants, have
 
     def run(
         self,
@@ -287,7 +288,7 @@ class Inner:
         """Move b (in place) until the gap of this matrix is at most `tol`.
 
         v is not changed: the caller computes it anew, more exactly. Returns the
-        steps taken and whether the gap was reached.
+        steps taken and whether the gap was reached; `broken` is set on NaN.
         """
         work = v.astype(self.dtype)
         up, low = penalties(b, self.lower, self.upper, self.dtype)
@@ -296,29 +297,33 @@ class Inner:
         done = 0
         while done < budget:
             code, steps, _, _ = smo_steps(
-                self.K, self.scale, self.diag, self.shift, work, b,
-                self.lower, self.upper, up, low, self.tau, self.dtype(tol),
-                min(slice_steps, budget - done), self.have, *self._lazy, self._room(),
+                self.K, self.scale, self.diag, self.shift, work, b, self.lower,
+                self.upper, up, low, self.tau, self.dtype(tol),
+                min(slice_steps, budget - done), *self._lazy, self._room(),
             )  # fmt: skip
             done += steps
             if code == _FULL:
                 self.full = True
                 return done, False
             if code != _STEPS:
+                self.broken = code == _NAN
                 return done, code == _DONE
             if stop is not None and stop(TracePoint(done, np.nan, np.nan, 0.0)):
                 break
         return done, False
 
     def _room(self) -> int:
-        limit = int(LAZY_SHARE * len(self.have)) + 64
-        return max(0, limit - int(self.have.sum())) if len(self._lazy[0]) else 0
+        if self._have is None:
+            return 0
+        limit = int(LAZY_SHARE * len(self._have)) + 64
+        return max(0, limit - int(self._have.sum()))
 
     def complete(self, square: Callable[[np.ndarray], object]) -> None:
         """Fill the whole matrix at once, after `full`."""
         square(self.K)
-        self.have[:] = 1
         self.full = False
+        self._have = None
+        self._lazy = (None, None, 0, 0.0, 0.0, None)
 
 
 def solve_smo(
@@ -367,15 +372,17 @@ def solve_smo(
     b = np.zeros(n) if start is None else np.array(start, np.float64)
     shift = np.zeros(n) if shift is None else shift
     inner = Inner(K, np.diagonal(K).astype(np.float64), shift, lower, upper)
-    steps, status, gap, v = run_smo(
-        inner, lambda index, w: columns_product(K, index, w), target, b,
-        tol=tol, max_iter=max_iter, callback=callback,
-    )  # fmt: skip
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps, status, gap, v = run_smo(
+            inner, lambda index, w: columns_product(K, index, w), target, b,
+            tol=tol, max_iter=max_iter, callback=callback,
+        )  # fmt: skip
+        objective = float(-0.5 * (b @ (target + v)))
     return SolverResult(
         x=b,
-        status=status,
+        status=status if np.isfinite(objective) else Status.FAILED,
         n_iter=steps,
-        objective=float(-0.5 * (b @ (target + v))),
+        objective=objective,
         measure=gap,
         intercept=multiplier(v, b, lower, upper),
         gradient=-v,
@@ -407,17 +414,21 @@ def run_smo(inner, product, target, b, *, tol, max_iter, callback=None, square=N
     reached = stopped = False
     # Rounding gathers in the kernel's v; renewing it costs about n/3 steps.
     refresh = 20_000 + 20 * len(b)
+    began = time.perf_counter()
 
     def stop(point: TracePoint) -> bool:
         nonlocal stopped
-        stopped = bool(callback is not None and callback(point))
+        if callback is not None:
+            seconds = time.perf_counter() - began
+            so_far = TracePoint(steps + point.n_iter, np.nan, np.nan, seconds)
+            stopped = bool(callback(so_far))
         return stopped
 
     while True:
         top, bottom = kkt_gap(v, b, lower, upper)
         gap = max(0.0, top - bottom)
-        if not np.isfinite(v).all():
-            return steps, Status.FAILED, gap, v
+        if inner.broken or not np.isfinite(v).all():
+            return steps, Status.FAILED, np.nan, v
         if gap <= tol:
             return steps, Status.CONVERGED, gap, v
         if stopped:

@@ -199,6 +199,9 @@ def _solve_near(state: State, goal: float, run: Run) -> bool:
             part.v, part.b, target_gap, run.max_iter - run.steps, run.stop
         )
         run.steps += taken
+        if inner.broken:
+            state.v[:] = np.nan
+            return False
         delta = part.b - state.b[work]
         changed = np.flatnonzero(delta)
         if len(changed):
