@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import kernels
-from widemargin._threads import in_threads
+from widemargin._threads import in_threads, run_each
 
 LOG2_E = float(np.log2(np.e))
 # Kernels with values in [0, 1] and 1 on the diagonal.
@@ -40,7 +40,7 @@ class Rows(Protocol):
     def take(self, index: np.ndarray | slice) -> "Rows": ...
     def diagonal(self) -> np.ndarray: ...
     def block(self, other: Any, out: np.ndarray | None = None) -> np.ndarray: ...
-    def square(self, out: np.ndarray) -> np.ndarray: ...
+    def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray: ...
     def product(self, other: Any, weights: np.ndarray, n_threads: int = 1) -> Any: ...
 
 
@@ -87,9 +87,18 @@ class DenseRows:
         kernels.dense_block(self.data, other.data, *self._args, out)
         return out
 
-    def square(self, out: np.ndarray) -> np.ndarray:
+    def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray:
         scale, half = _scaling(out.dtype == np.uint16, self.dtype)
-        kernels.dense_square(self.data, *self._args, scale, half, out)
+        n, side = len(self), kernels.TILE_ROWS
+
+        def work(start: int) -> None:
+            stop = min(n, start + step)
+            kernels.dense_square(self.data, *self._args, scale, half, start, stop, out)
+
+        # Columns further right have more tiles above the diagonal: small parts.
+        threaded = n_threads > 1 and n * n >= THREAD_ENTRIES
+        step = side if threaded else max(n, 1)
+        run_each(work, range(0, n, step)[::-1], n_threads)
         if self.code in NORMALISED_CODES:
             np.fill_diagonal(out, int(scale))
         return out
@@ -181,7 +190,7 @@ class SparseRows:
         )
         return out
 
-    def square(self, out: np.ndarray) -> np.ndarray:
+    def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray:
         self.block(self, out)
         if self.code in NORMALISED_CODES:
             np.fill_diagonal(out, 65535 if out.dtype == np.uint16 else 1)
@@ -250,7 +259,7 @@ class StoredRows:
         out[...] = np.rint(values * 65535) if out.dtype == np.uint16 else values
         return out
 
-    def square(self, out: np.ndarray) -> np.ndarray:
+    def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray:
         return self.block(self, out)
 
     def product(
@@ -317,7 +326,7 @@ class FunctionRows:
             out[part] = self._call(self.data[part], other.data)
         return out
 
-    def square(self, out: np.ndarray) -> np.ndarray:
+    def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray:
         return self.block(self, out)
 
     def product(

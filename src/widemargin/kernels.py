@@ -259,17 +259,19 @@ def _store_mirrored(tile, i0, j0, scale, half, out):
 
 
 @kernel(reduce=True)
-def dense_square(rows, code, coef0, degree, scale, half, out):
+def dense_square(rows, code, coef0, degree, scale, half, start, stop, out):
     """``out_ij = k(rows_i, rows_j) scale + half``, each pair of tiles computed once.
 
-    `scale` and `half` are 1 and 0, or 65535 and 1/2 where `out` is uint16.
+    `scale` and `half` are 1 and 0, or 65535 and 1/2 where `out` is uint16. Only the
+    tiles of columns start..stop (start a multiple of the tile's side) on and above
+    the diagonal are computed, and mirrored: such parts do not overlap.
     """
     n, d = rows.shape
     augmented = code == RBF or code == EXPONENTIAL
     side = TILE_ROWS
     buffer = np.empty(side * side, rows.dtype)
     packed = np.empty(side * d, rows.dtype)
-    for j0 in range(0, n, side):
+    for j0 in range(start, stop, side):
         j1 = min(n, j0 + side)
         width = j1 - j0
         right_tile = packed[: width * d].reshape(width, d)

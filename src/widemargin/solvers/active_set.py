@@ -173,7 +173,7 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
         ):
             lazy = source.data, source.code, source.coef0, source.degree
             return Inner(matrix, diagonal, shift, lower, upper, lazy)
-        source.square(matrix)
+        source.square(matrix, run.n_threads)
         return Inner(matrix, diagonal, shift, lower, upper)
 
     def solve(inner: Inner, square, product) -> tuple[Status, np.ndarray]:

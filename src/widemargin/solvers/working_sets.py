@@ -190,7 +190,7 @@ def _solve_near(state: State, goal: float, run: Run) -> bool:
         size = min(size, limit)
         work = _choose(state, size, run)
         part = state.part(work)
-        K = part.rows.square(run.matrix(len(work)))
+        K = part.rows.square(run.matrix(len(work)), run.n_threads)
         run.entries += len(work) ** 2 // 2
         diagonal = np.ones(len(work)) if run.diagonal_is_one else part.rows.diagonal()
         inner = Inner(K, diagonal, part.shift, part.lower, part.upper)
