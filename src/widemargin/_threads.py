@@ -92,6 +92,8 @@ def in_threads(
     Slices begin at multiples of `grain`, so results have the same bits for any number
     of threads; between them Python can hear Ctrl-C.
     """
+    if n == 0:
+        return
     grains = -(-n // grain)
     n_parts = max(min(n_threads, grains), -(-n // max(most, grain)), 1)
     per = -(-grains // n_parts) * grain

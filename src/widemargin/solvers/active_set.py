@@ -45,6 +45,8 @@ from widemargin.solvers.working_sets import (
 
 # Below this tolerance float32 is not worth a try in memory.
 FLOAT32_TOL = 1e-4
+# Members of each class that even the smallest level has.
+RARE_FIRST = 16
 # A diagonal shift this large (rows of tiny weight) needs float64 beside it.
 FLOAT32_SHIFT = 1e6
 
@@ -57,13 +59,17 @@ def _levels(n: int, policy: Policy) -> list[int]:
 
 
 def _spread(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random order whose every prefix has the groups in proportion."""
+    """A random order whose every prefix has the groups in proportion.
+
+    A few of each group come first: a level without one class has nothing to separate.
+    """
     n = len(groups)
     order = rng.permutation(n)
     place = np.empty(n)
     for value in np.unique(groups):
         members = order[groups[order] == value]
         place[members] = (np.arange(len(members)) + rng.random()) / len(members)
+        place[members[:RARE_FIRST]] = 0.0
     return np.argsort(place, kind="stable")
 
 

@@ -49,9 +49,13 @@ def _best_bias(scores, y, C, scale, low, high, squared):
             high = middle
     left = _balance(scores, y, C, scale, low, squared)
     right = _balance(scores, y, C, scale, high, squared)
+    # at a kink: the mix of the two sides under which the bias does not move
+    spread = left[0] - right[0]
+    share = -right[0] / spread if spread > 0.0 else 1.0
+    pull = share * left[1] + (1.0 - share) * right[1]
     if left[2] < right[2]:
-        return low, left[1], left[2]
-    return high, right[1], right[2]
+        return low, pull, left[2]
+    return high, pull, right[2]
 
 
 @kernel
