@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "SVC": "widemargin.estimators.svc",
     "DataScaleWarning": "widemargin.estimators._base",
+    "loo_estimates": "widemargin.estimators.loo_estimates",
     "warm_up": "widemargin._warm_up",
 }
 

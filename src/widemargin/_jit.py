@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from widemargin.progress import notify
 
@@ -72,6 +72,13 @@ class _Cache(FunctionCache):
             self.disable()
 
 
+class _NoCache(NullCache):
+    """For this process alone; says that it compiles, since it does so every time."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        _announce()
+
+
 def _announce() -> None:
     global _announced
     if not _announced:
@@ -88,7 +95,7 @@ def _compile(function: Callable[..., Any], reduce: bool) -> Any:
         try:
             compiled._cache = _Cache(function)
         except RuntimeError:  # nowhere to write
-            pass
+            compiled._cache = _NoCache()
     return compiled
 
 

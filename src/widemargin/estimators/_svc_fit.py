@@ -149,7 +149,7 @@ def fit_pairs(
         return halt.is_set() or bool(callback is not None and callback(point))
 
     local = threading.local()  # a workspace for each worker
-    earlier = _unpack(start, codes, n_classes) if start is not None else None
+    earlier = unpack(start, codes, n_classes) if start is not None else None
 
     def work(pair: tuple[int, int]) -> tuple[np.ndarray, SolverResult, float]:
         i, j = pair
@@ -187,7 +187,7 @@ def fit_pairs(
     return _assemble(solved, pairs, members, codes, len(codes), n_classes, len(pairs))
 
 
-def _unpack(
+def unpack(
     start: tuple[np.ndarray, np.ndarray], codes: np.ndarray, n_classes: int
 ) -> dict[tuple[int, int], np.ndarray]:
     """dual_coef of an earlier fit as one signed vector of n_samples for each pair."""

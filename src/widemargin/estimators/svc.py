@@ -29,13 +29,14 @@ from widemargin.estimators._base import (
     warn_about_scales,
     warn_not_converged,
 )
+from widemargin.estimators._training import Training
 
 
 def _has_calibration(estimator: Any) -> bool:
     if estimator.calibration is None:
         raise AttributeError(
-            "predict_proba needs probabilities: set calibration to a number of folds, "
-            "for example SVC(calibration=5), and fit again"
+            "predict_proba needs calibration='loo' or a number of "
+            "folds, for example SVC(calibration=5), and fit again"
         )
     return True
 
@@ -104,9 +105,10 @@ class SVC(ClassifierMixin, BaseEstimator):
         summed decisions) or one for each pair.
     break_ties : bool, default=False
         Predict by the "ovr" scores, so that equal votes are decided by confidence.
-    calibration : int, default=None
-        Number of folds (>= 2) whose out-of-fold decisions a logistic with slope >= 0
-        is fitted to; gives `predict_proba`. "loo" is reserved.
+    calibration : int or "loo", default=None
+        Gives `predict_proba`: a logistic with slope >= 0 is fitted to the out-of-fold
+        decisions of that many folds (>= 2), or to `loo_decision_function`, which needs
+        no further fits.
     warm_start : bool, default=False
         Start from the last solution when the data have the same rows and classes.
     random_state : int, RandomState or Generator, default=None
@@ -267,15 +269,12 @@ class SVC(ClassifierMixin, BaseEstimator):
                 "are broken by the 'ovr' scores"
             )
         if isinstance(self.calibration, str):
-            raise ValueError(
-                f"calibration={self.calibration!r} is not available yet: leave-one-out "
-                "margins are missing in this version. Give a number of folds, for "
-                "example calibration=5"
-                if self.calibration == "loo"
-                else f"calibration must be None or a whole number of folds >= 2, got "
-                f"{self.calibration!r}"
-            )
-        if self.calibration is not None:
+            if self.calibration != "loo":
+                raise ValueError(
+                    "calibration must be None, 'loo' or a whole number of folds >= 2, "
+                    f"got {self.calibration!r}"
+                )
+        elif self.calibration is not None:
             check_number("calibration", self.calibration, 2, whole=True)
 
     def fit(self, X, y, sample_weight=None):
@@ -338,6 +337,10 @@ class SVC(ClassifierMixin, BaseEstimator):
                     "positive semidefinite. Scale the features, or use loss='hinge'"
                 )
             self._publish(X, classes, codes, gamma, by_class, fitted)
+            self._training = Training(
+                X, codes, rows * float(self.C), kernel_of(self, gamma),
+                self.loss == "squared_hinge", float(self.tol),
+            )  # fmt: skip
             if self.calibration is not None:
                 self._calibrate(X, y, sample_weight)
         if not self.converged_:
@@ -468,6 +471,54 @@ class SVC(ClassifierMixin, BaseEstimator):
         if not self.break_ties:
             scores = np.rint(scores)  # votes alone: the rest is below 1/3
         return self.classes_[np.argmax(scores, axis=1)]
+
+    def loo_decision_function(self):
+        """Leave-one-out decisions of all training rows, predicted from this one fit.
+
+        For a support vector of a pair of classes ``y f(x) - a S^2``, the span rule
+        [1]_; for other rows the decision itself. Exact where leaving the row out moves
+        no other row between free, bounded and zero; usually within a few rows of the
+        true leave-one-out error. Costs a Cholesky factor of the free support vectors
+        of each pair. Any scorer can be applied to the result without refitting.
+
+        Returns
+        -------
+        scores : ndarray
+            As `decision_function` of the training rows, in their order.
+
+        Raises
+        ------
+        AttributeError
+            After loading or pickling: the training rows are not saved with the model.
+
+        References
+        ----------
+        .. [1] V. Vapnik and O. Chapelle, Bounds on error expectation for support
+           vector machines, Neural Computation 12 (2000).
+        """
+        pairs = self._loo_pairs()
+        if len(self.classes_) == 2:
+            return pairs.ravel()
+        if self.decision_function_shape == "ovr":
+            return votes_to_scores(pairs > 0, pairs, len(self.classes_))
+        return pairs
+
+    def _loo_pairs(self) -> np.ndarray:
+        from widemargin.estimators._svc_loo import loo_pairs
+
+        check_is_fitted(self)
+        if not hasattr(self, "_training"):
+            raise AttributeError(
+                "leave-one-out needs the training rows, which are not saved with a "
+                "model: fit again"
+            )
+        return loo_pairs(self)
+
+    def __getstate__(self):
+        """State without the training rows, which a saved model does not need."""
+        state = dict(super().__getstate__())
+        state.pop("_training", None)
+        return state
 
     def _calibrate(self, X, y, sample_weight) -> None:
         from widemargin.estimators._calibration import calibrate
