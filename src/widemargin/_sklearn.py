@@ -44,20 +44,55 @@ def validate_training(estimator: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
             estimator.n_features_in_ = X.shape[1]
             estimator.__dict__.pop("feature_names_in_", None)
             return X, y
-    X, y = validate_data(
-        estimator, X, y, dtype=np.float64, order="C", accept_sparse="csr",
-        accept_large_sparse=True,
-    )  # fmt: skip
-    return _canonical(X), y
+    return _validated(estimator, X, y)
 
 
 def validate_rows(estimator: Any, X: Any) -> Any:
     """`validate_data` for predict: the features of fit, float64."""
-    X = validate_data(
-        estimator, X, reset=False, dtype=np.float64, order="C", accept_sparse="csr",
-        accept_large_sparse=True,
-    )  # fmt: skip
-    return _canonical(X)
+    return _validated(estimator, X, reset=False)
+
+
+def _validated(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
+    try:
+        out = validate_data(
+            estimator, X, *y, reset=reset, dtype=np.float64, order="C",
+            accept_sparse="csr", accept_large_sparse=True,
+        )  # fmt: skip
+    except ValueError as error:
+        first = str(error).splitlines()[0] if str(error) else ""
+        if not first.startswith("Input X contains"):
+            raise
+        place = _first_bad_place(X)
+        raise ValueError(
+            f"{first.rstrip('.')}{place}; remove the row, or put an imputer before the "
+            "estimator"
+        ) from None
+    if y:
+        return _canonical(out[0]), out[1]
+    return _canonical(out)
+
+
+def _first_bad_place(X: Any) -> str:
+    """ " in row i, column j" of the first value that is not finite."""
+    try:
+        if sparse.issparse(X):
+            entries = X.tocoo()
+            bad = np.flatnonzero(~np.isfinite(entries.data))
+            place = int(entries.row[bad[0]]), int(entries.col[bad[0]])
+        else:
+            values = np.asarray(X, np.float64)
+            row, column = np.argwhere(~np.isfinite(values))[0]
+            place = int(row), int(column)
+    except (TypeError, ValueError, IndexError):
+        return ""
+    name = getattr(X, "columns", None)
+    label = repr(name[place[1]]) if name is not None else place[1]
+    return f" in row {place[0]}, column {label}"
+
+
+def plain(label: Any) -> Any:
+    """A label as Python prints it: 'a', not np.str_('a')."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _canonical(X: Any) -> Any:
@@ -72,14 +107,26 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(classes, position of each label in them); refuses a continuous target."""
     if y.dtype.kind == "f" and not np.array_equal(y, np.rint(y)):
         check_classification_targets(y)
-    return np.unique(y, return_inverse=True)
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(plain(label)).__name__ for label in y})
+        raise ValueError(
+            f"y mixes labels of the types {', '.join(kinds)}: give all one type, for "
+            "example y.astype(str), and remove rows without a label"
+        ) from None
 
 
 def sample_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Weights as float64 (n_samples,), or None; refuses negative and non-finite."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, np.float64)
+    try:
+        weights = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "sample_weight must be numbers, one for each row of X"
+        ) from None
     if weights.ndim == 0:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):

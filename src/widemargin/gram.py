@@ -1,16 +1,16 @@
 """A Gram matrix that is never formed unless somebody wants it.
 
-`Kernel` names a kernel function, `prepare` turns samples into `Rows` that answer for
-its values, in float32 where that is safe. See `kernel_rows.py` for what they can do.
+`prepare` turns samples into `Rows` that answer for a kernel function's values, in
+float32 where that is safe. See `kernel_rows.py` for what they can do.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from widemargin import kernels
+from widemargin.kernel_function import NORMALISED, Kernel
 from widemargin.kernel_rows import (
     LOG2_E,
     DenseRows,
@@ -28,33 +28,8 @@ CODES = {
     "laplacian": kernels.LAPLACIAN,
     "exponential": kernels.EXPONENTIAL,
 }
-# Kernels whose values lie in [0, 1], 1 on the diagonal.
-NORMALISED = ("rbf", "laplacian", "exponential")
 # float32 entries are not tried where they are typically off by more than this.
 FLOAT32_ERROR = 1e-5
-
-
-class Kernel(NamedTuple):
-    """A kernel function with its parameters, all numbers.
-
-    ====================  =============================================
-    linear                x'z
-    poly                  (gamma x'z + coef0)^degree
-    rbf                   exp(-gamma |x - z|_2^2)
-    sigmoid               tanh(gamma x'z + coef0)
-    laplacian             exp(-gamma |x - z|_1)
-    exponential           exp(-gamma |x - z|_2)
-    ====================  =============================================
-
-    ``gamma`` may be an array of n_features for rbf: one scale per feature,
-    ``exp(-sum_k gamma_k (x_k - z_k)^2)``. ``name`` may also be "precomputed", or
-    a function of two row blocks.
-    """
-
-    name: str | Callable[[Any, Any], Any]
-    gamma: float | np.ndarray = 1.0
-    degree: float = 3.0
-    coef0: float = 0.0
 
 
 def _dense_rows(X: np.ndarray, kernel: Kernel, dtype: Any, centre: Any) -> DenseRows:
@@ -147,11 +122,8 @@ def float32_error(X: Any, kernel: Kernel, centre: np.ndarray | float) -> float:
     gamma = np.asarray(kernel.gamma, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.name == "laplacian":
-            sizes = (
-                abs(X - centre).sum(axis=1) * gamma
-                if len(np.shape(centre))
-                else (abs(X).sum(axis=1) * gamma)
-            )
+            shifted = X if sparse.issparse(X) else X - centre
+            sizes = gamma * np.asarray(abs(shifted).sum(axis=1)).ravel()
         elif sparse.issparse(X):
             sizes = X.multiply(X) @ np.broadcast_to(gamma, X.shape[1])
         elif gamma.ndim:

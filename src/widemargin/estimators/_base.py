@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin.gram import CODES, Kernel
+from widemargin.kernel_function import KERNELS, Kernel
 from widemargin.progress import Callback, Reporter, listening, to_stderr
 
 # A column this many times wider than the median one drowns the others.
@@ -41,9 +41,12 @@ def check_number(
         raise TypeError(f"{name} must be {word}, got {value!r}")
     above = value > low if open_low else value >= low
     if not (above and value <= high and np.isfinite(value)):
-        sign = ">" if open_low else ">="
-        limit = f" and <= {high:g}" if np.isfinite(high) else ""
-        raise ValueError(f"{name} must be {sign} {low:g}{limit}, got {value!r}")
+        limits = ["finite"] if np.isinf(value) else []
+        if np.isfinite(low):
+            limits.insert(0, f"{'>' if open_low else '>='} {low:g}")
+        if np.isfinite(high):
+            limits.append(f"<= {high:g}")
+        raise ValueError(f"{name} must be {' and '.join(limits)}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -63,8 +66,8 @@ def check_kernel(estimator: Any) -> None:
     """Check kernel, gamma, degree and coef0 of an estimator that has them."""
     kernel = estimator.kernel
     if not callable(kernel):
-        check_choice("kernel", kernel, [*CODES, "precomputed"])
-    check_number("degree", estimator.degree, 0)
+        check_choice("kernel", kernel, [*KERNELS, "precomputed"])
+    check_number("degree", estimator.degree, 0, whole=True)
     check_number("coef0", estimator.coef0, -np.inf)
 
 
@@ -98,7 +101,9 @@ def resolve_gamma(
             return 1.0  # not used: spare the pass over the data
         with np.errstate(over="ignore", invalid="ignore"):
             variance = _pooled_variance(X, weights)
-        usable = np.isfinite(variance) and variance > 0
+            # a constant's variance is rounding, not zero
+            noise = (16 * np.finfo(float).eps * abs(X).max()) ** 2 if variance else 0.0
+        usable = np.isfinite(variance) and variance > noise
         return 1.0 / (n_features * variance) if usable else 1.0
     if isinstance(gamma, Real) or np.ndim(gamma) == 0:
         check_number("gamma", gamma, 0.0)
@@ -128,7 +133,12 @@ def kernel_of(estimator: Any, gamma: float | np.ndarray) -> Kernel:
 
 
 def check_square(X: Any, kernel: Any) -> None:
-    """Raise unless a precomputed kernel matrix is square."""
+    """Raise unless a precomputed kernel matrix is square and dense."""
+    if kernel == "precomputed" and sparse.issparse(X):
+        raise TypeError(
+            "Sparse precomputed kernels are not supported: give the Gram matrix as a "
+            "dense array, for example K.toarray()"
+        )
     if kernel == "precomputed" and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"Precomputed matrix must be a square matrix: kernel='precomputed' takes "
@@ -192,6 +202,11 @@ def reporting(
 
 def n_jobs_of(n_jobs: int | None) -> int:
     """Number of fits side by side: None is 1, negative counts from all cores."""
+    if n_jobs is None:
+        return 1
+    check_number("n_jobs", n_jobs, -np.inf, whole=True)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be None or not 0; -1 takes all cores, got 0")
     from joblib import effective_n_jobs
 
     return effective_n_jobs(n_jobs)

@@ -9,13 +9,12 @@ from scipy import sparse
 from widemargin._threads import n_blas_threads, run_each
 from widemargin.gram import (
     FLOAT32_ERROR,
-    NORMALISED,
-    Kernel,
     Rows,
     centre_of,
     float32_error,
     prepare,
 )
+from widemargin.kernel_function import NORMALISED, Kernel
 from widemargin.progress import Callback
 from widemargin.result import SolverResult, Status, TracePoint
 from widemargin.solvers.active_set import (

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.gram import Kernel
+from widemargin.kernel_function import Kernel
 
 
 class Training(NamedTuple):

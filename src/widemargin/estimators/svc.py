@@ -1,15 +1,18 @@
 """Kernel C-support vector classification."""
 
+import inspect
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin._sklearn import (
     class_weights,
     encode_labels,
+    plain,
     sample_weights,
     validate_rows,
     validate_training,
@@ -41,27 +44,35 @@ def _has_calibration(estimator: Any) -> bool:
     return True
 
 
-class SVC(ClassifierMixin, BaseEstimator):
-    r"""C-support vector classification with a certificate of optimality.
+def _refuse_probability(params: dict) -> None:
+    if "probability" in params:
+        raise TypeError(
+            "SVC takes no probability: calibration=5 (folds) or calibration='loo' "
+            "gives predict_proba"
+        )
 
-    Solves, for two classes with :math:`y_i \in \{-1, +1\}`,
+
+class SVC(ClassifierMixin, BaseEstimator):
+    """C-support vector classification with a certificate of optimality.
+
+    Solves, for two classes with :math:`y_i \\in \\{-1, +1\\}`,
 
     .. math::
 
-        \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i \,
-        \ell\bigl(1 - y_i (w^\top \phi(x_i) + b)\bigr), \qquad C_i = C s_i,
+        \\min_{w, b} \\tfrac12 \\|w\\|^2 + \\sum_i C_i \\,
+        \\ell\\bigl(1 - y_i (w^\\top \\phi(x_i) + b)\\bigr), \\qquad C_i = C s_i,
 
-    where :math:`\ell(\xi) = \max(\xi, 0)` (``loss="hinge"``) or
-    :math:`\tfrac12 \max(\xi, 0)^2` (``"squared_hinge"``), :math:`s_i` is the sample's
-    weight times its class's weight, and :math:`\phi` belongs to the kernel. The
+    where :math:`\\ell(\\xi) = \\max(\\xi, 0)` (``loss="hinge"``) or
+    :math:`\\tfrac12 \\max(\\xi, 0)^2` (``"squared_hinge"``), :math:`s_i` is the weight
+    of the sample times that of its class, and :math:`\\phi` belongs to the kernel. The
     dual is solved,
 
     .. math::
 
-        \min_a \tfrac12 \sum_{ij} a_i a_j y_i y_j K_{ij} - \sum_i a_i, \quad
-        y^\top a = 0, \quad 0 \le a_i \le C_i,
+        \\min_a \\tfrac12 \\sum_{ij} a_i a_j y_i y_j K_{ij} - \\sum_i a_i, \\quad
+        y^\\top a = 0, \\quad 0 \\le a_i \\le C_i,
 
-    with :math:`K + \mathrm{diag}(1/C_i)` and no upper bound for the squared loss. More
+    with :math:`K + \\mathrm{diag}(1/C_i)` and no upper bound for the squared loss. More
     classes are taken one against one. A drop-in for scikit-learn's SVC: same
     decisions, same main attributes, without ``probability``.
 
@@ -203,6 +214,11 @@ class SVC(ClassifierMixin, BaseEstimator):
     (True, True)
     """
 
+    def __new__(cls, *args, **kwargs):
+        """Explain the one argument of scikit-learn's SVC that is not taken."""
+        _refuse_probability(kwargs)
+        return super().__new__(cls)
+
     def __init__(
         self,
         C=1.0,
@@ -244,10 +260,26 @@ class SVC(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def set_params(self, **params):
+        """Set parameters, as scikit-learn's estimators do.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator.
+
+        Returns
+        -------
+        self : SVC
+            The estimator.
+        """
+        _refuse_probability(params)
+        return super().set_params(**params)
+
     def __sklearn_tags__(self):
         """Tags of the estimator."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not callable(self.kernel)
+        tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
@@ -304,16 +336,20 @@ class SVC(ClassifierMixin, BaseEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"SVC needs samples of at least 2 classes in y, got 1 class: "
-                f"{classes[0]!r}"
+                f"{plain(classes[0])!r}"
             )
         weights = sample_weights(sample_weight, X.shape[0])
         by_class = class_weights(self.class_weight, classes, codes, weights)
-        rows = by_class[codes] if weights is None else weights * by_class[codes]
+        rows = by_class[codes]
+        if weights is not None:
+            rows *= weights
+        # Below the rounding of the total, a row cannot be told from none.
+        rows[rows < 1e-16 * rows.max(initial=0.0)] = 0.0
         alive = np.bincount(codes, rows > 0, len(classes)) > 0
         if alive.sum() < 2:
             raise ValueError(
-                "sample_weight and class_weight leave samples of only "
-                f"{int(alive.sum())} class with a weight > 0; SVC needs 2"
+                "sample_weight and class_weight are zero for all samples but those of "
+                f"{int(alive.sum())} class(es); SVC needs samples of 2"
             )
         names = getattr(self, "feature_names_in_", None)
         warn_about_scales(X, self.kernel, names)
@@ -545,6 +581,16 @@ class SVC(ClassifierMixin, BaseEstimator):
         """
         from widemargin.estimators._calibration import probabilities
 
-        return probabilities(
-            self._pair_decisions(X), self._calibration, len(self.classes_)
-        )
+        check_is_fitted(self)
+        if not hasattr(self, "_calibration"):
+            raise NotFittedError(
+                f"calibration={self.calibration!r} was set after fit: fit again"
+            )
+        pairs = self._pair_decisions(X)
+        return probabilities(pairs, self._calibration, len(self.classes_))
+
+
+# `__new__` would hide the parameters from help() and from tools that read signatures.
+SVC.__signature__ = inspect.Signature(
+    list(inspect.signature(SVC.__init__).parameters.values())[1:]
+)

@@ -101,6 +101,10 @@ def _restore_sum(
 def repair(b: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> None:
     """Make a point within its bounds meet ``sum b = total``, in place."""
     _restore_sum(b, lower, upper, total, -np.abs(b))
+    dust = 1e-12 * float(np.abs(b).max(initial=0.0))
+    for bound in (lower, upper):  # rounding must not make a bounded row a free one
+        near = np.abs(b - bound) <= dust
+        b[near] = bound[near]
 
 
 def _first_point(state: State, total: float, run: Run) -> None:
