@@ -27,6 +27,8 @@ NORMALISED_CODES = (kernels.RBF, kernels.LAPLACIAN, kernels.EXPONENTIAL)
 THREAD_ENTRIES = 4_000_000
 # Entries of a part of a product: tens of milliseconds, then Ctrl-C is heard.
 PART_ENTRIES = 1 << 27
+# CSR rows of more features are multiplied by SciPy.
+SCATTER_FEATURES = 1 << 14
 # Entries of a block of a product that goes through memory.
 BLOCK_ENTRIES = 1 << 22
 
@@ -149,11 +151,14 @@ class SparseRows:
     def __len__(self) -> int:
         return self.norms.shape[0]
 
-    def take(self, index: np.ndarray | slice) -> "SparseRows":
-        matrix = sparse.csr_array(
+    def _matrix(self) -> sparse.csr_array:
+        return sparse.csr_array(
             (self.data, self.ind.view(np.int32), self.ptr.view(np.int64)),
             shape=(len(self), self.n_features),
-        )[index]
+        )
+
+    def take(self, index: np.ndarray | slice) -> "SparseRows":
+        matrix = self._matrix()[index]
         return SparseRows(
             matrix.data,
             matrix.indices.astype(np.int32, copy=False).view(np.uint32),
@@ -176,15 +181,34 @@ class SparseRows:
         return tile
 
     def _work(self) -> np.ndarray:
-        # About 1 MB of scattered right rows, at least 16 at a time.
-        room = (1 << 20) // (self.n_features * self.dtype.itemsize + 1)
-        width = int(min(kernels.TILE_COLS, max(16, room)))
+        # About 4 MB of scattered right rows, at least 64 at a time.
+        room = (1 << 22) // (self.n_features * self.dtype.itemsize + 1)
+        width = int(min(kernels.TILE_COLS, max(64, room)))
         return np.zeros((self.n_features, width), self.dtype)
+
+    def _scatters(self) -> bool:
+        """False where scattered rows would not stay in cache: SciPy multiplies."""
+        return self.n_features <= SCATTER_FEATURES or self.code == kernels.LAPLACIAN
+
+    def _multiplied(self, other: "SparseRows", part: slice) -> np.ndarray:
+        """Kernel values of the rows `part` by a sparse product."""
+        mine = self.take(part)
+        tile = (mine._matrix() @ other._matrix().T).toarray()
+        tile -= mine.norms[:, None]
+        tile -= other.norms
+        kernels.transform(tile, *self._args)
+        return tile
 
     def block(self, other: "SparseRows", out: np.ndarray | None = None) -> np.ndarray:
         if out is None:
             out = np.empty((len(self), len(other)), self.dtype)
         scale, half = _scaling(out.dtype == np.uint16, self.dtype)
+        if not self._scatters():
+            step = max(1, BLOCK_ENTRIES // max(1, len(other)))
+            for start in range(0, len(self), step):
+                part = slice(start, start + step)
+                out[part] = self._multiplied(other, part) * scale + half
+            return out
         kernels.sparse_block(
             *self._arrays, *other._arrays, *self._args, scale, half, self._work(), out
         )
@@ -205,7 +229,13 @@ class SparseRows:
             n_threads = 1
         most = PART_ENTRIES // max(1, len(other))
 
+        if not self._scatters():
+            most = min(most, BLOCK_ENTRIES // max(1, len(other)))
+
         def work(part: slice) -> None:
+            if not self._scatters():
+                out[part] = self._multiplied(other, part) @ weights
+                return
             ptr = self.ptr[part.start : part.stop + 1]
             kernels.sparse_product(
                 self.data, self.ind, ptr, self.norms[part], *other._arrays,

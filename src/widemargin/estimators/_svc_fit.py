@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from widemargin._threads import n_blas_threads, run_each
+from widemargin._threads import n_blas_threads, one_blas_thread, run_each
 from widemargin.gram import (
     FLOAT32_ERROR,
     Rows,
@@ -269,9 +269,12 @@ def decide(
         left = prepare(X, kernel, np.float64, centre)
         right = prepare(vectors, kernel, np.float64, centre)
     n_threads = n_blas_threads()
-    if n_classes == 2:
-        return left.product(right, dual_coef[0], n_threads)[:, None] + intercepts
-    return _decide_pairs(left, right, n_support, dual_coef, n_threads) + intercepts
+    with one_blas_thread():
+        if n_classes == 2:
+            scores = left.product(right, dual_coef[0], n_threads)[:, None]
+        else:
+            scores = _decide_pairs(left, right, n_support, dual_coef, n_threads)
+    return scores + intercepts
 
 
 def _decide_pairs(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin._threads import n_blas_threads
+from widemargin._threads import n_blas_threads, one_blas_thread
 from widemargin.estimators._svc_fit import decide, unpack
 from widemargin.estimators._training import Training
 from widemargin.gram import centre_of, prepare
@@ -31,7 +31,8 @@ def solutions(svc: Any) -> Iterator[tuple[int, int, np.ndarray, Solution]]:
             b = vectors[i, j][index]
             mine = rows.take(index)
             support = np.flatnonzero(b)
-            scores = mine.product(mine.take(support), b[support], threads)
+            with one_blas_thread():
+                scores = mine.product(mine.take(support), b[support], threads)
             yield i, j, index, Solution(
                 mine, y, b, scores, float(svc.intercept_[pair]), training.C[index],
                 training.squared, training.tol,

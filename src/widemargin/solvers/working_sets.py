@@ -25,7 +25,7 @@ class Policy(NamedTuple):
     level_ratio: int = 4
     level_tol: float = 0.05  # gap at which a level is good enough to go up
     working_set: int = 2048
-    working_set_max: int = 8000
+    working_set_max: int = 24_000  # where that many rows are free
     soft_share: float = 0.3  # share of bounded support vectors that makes it soft
     near_soft: float = 0.2  # width of the near set beyond the margin
     near_hard: float = 2.0
