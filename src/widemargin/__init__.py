@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # name -> module that defines it
 _PUBLIC = {
     "SVC": "widemargin.estimators.svc",
+    "MarginSearchCV": "widemargin.model_selection",
     "DataScaleWarning": "widemargin.estimators._base",
     "loo_estimates": "widemargin.estimators.loo_estimates",
     "warm_up": "widemargin._warm_up",

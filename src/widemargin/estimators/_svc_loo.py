@@ -56,6 +56,7 @@ def loo_pairs(svc: Any) -> np.ndarray:
             svc.dual_coef_, svc.intercept_, training.kernel,
         )  # fmt: skip
     assert out.shape[1] == n_pairs
-    for pair, (_, _, index, solution) in enumerate(solutions(svc)):
-        out[index, pair] = solution.y * span_margins(solution)
+    with one_blas_thread():  # small factors: a second thread costs more than it does
+        for pair, (_, _, index, solution) in enumerate(solutions(svc)):
+            out[index, pair] = solution.y * span_margins(solution)
     return out

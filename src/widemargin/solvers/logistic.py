@@ -60,6 +60,8 @@ def fit_logistic(
         h = weights * p * (1 - p)
         hessian = np.array([[h @ (x * x), h @ x], [h @ x, h.sum()]])
         step = np.linalg.solve(hessian + 1e-12 * total * np.eye(2), gradient)
+        if float(gradient @ step) <= 1e-12 * loss:
+            break  # less than rounding is left to gain
         size = 1.0
         while size > 1e-10:
             a2, b2 = a - size * step[0], b - size * step[1]

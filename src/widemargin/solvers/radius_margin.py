@@ -12,9 +12,8 @@ Both dual problems are optimal values, so their variables need not be differenti
 
     d R^2 = sum c_i dK_ii - c'dK c,     d |w|^2 = -b'dK b,
 
-and ``-b'dK b`` is also the derivative of ``|w|^2 + 2 sum C_i xi_i``. The paper that
-the issue follows prints ``sum a_i / C^2`` for ``d |w|^2 / dC``; it is
-``sum a_i^2 / C^2``.
+and ``-b'dK b`` is also the derivative of ``|w|^2 + 2 sum C_i xi_i``. In C itself
+``d |w|^2 / dC = sum a_i^2 / C^2``; texts that print ``sum a_i / C^2`` lost the square.
 """
 
 from typing import Any, NamedTuple
@@ -22,11 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from widemargin.solvers.active_set import solve_active_set
-from widemargin.solvers.loo import Solution
+from widemargin.solvers.loo import Solution, ball
 
 # The ball's tolerance, of the mean of K_ii: its dual variables enter the gradient.
-BALL_TOL = 1e-5
+GRADIENT_TOL = 1e-5
 
 
 class Criterion(NamedTuple):
@@ -35,21 +33,6 @@ class Criterion(NamedTuple):
     value: float
     log_C: float
     log_gamma: Any
-
-
-def ball(solution: Solution, tol: float = BALL_TOL) -> tuple[float, np.ndarray]:
-    """``(R^2, c)`` of the least ball around all rows: ``max_c sum c_i K_ii - c'Kc``.
-
-    ``c >= 0, sum c = 1``, on K with the shift; stops at a KKT gap of `tol` times the
-    mean of K_ii. Cost: one problem with the solver of the machine.
-    """
-    n = len(solution)
-    diagonal = solution.diagonal
-    result = solve_active_set(
-        solution.rows, 0.5 * diagonal, np.zeros(n), np.full(n, np.inf),
-        tol=tol * float(diagonal.mean()), total=1.0, shift=solution.shift,
-    )  # fmt: skip
-    return -2.0 * result.objective, result.x
 
 
 def _spread(solution: Solution, X: Any, u: np.ndarray) -> np.ndarray:
@@ -85,7 +68,7 @@ def radius_margin_gradient(
         Value >= 0 and derivatives in ln C and ln gamma.
     """
     n = len(solution)
-    radius, c = ball(solution)
+    radius, c = ball(solution, GRADIENT_TOL)
     scales = np.asarray(gamma, np.float64)
     spread_b = _spread(solution, X, solution.b)
     spread_c = _spread(solution, X, c)
