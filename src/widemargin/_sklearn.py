@@ -159,7 +159,7 @@ def class_weights(
                 f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}"
             )
         counts = np.bincount(codes, weights, len(classes))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(counts > 0, counts.sum() / (len(classes) * counts), 0.0)
     if not isinstance(class_weight, dict):
         raise ValueError(

@@ -1,5 +1,7 @@
 """Compile everything once, for container images and before a fan-out."""
 
+import warnings
+
 import numpy as np
 
 
@@ -15,6 +17,7 @@ def warm_up() -> None:
     >>> widemargin.warm_up()
     """
     from scipy import sparse
+    from sklearn.exceptions import ConvergenceWarning
 
     from widemargin.estimators.svc import SVC
 
@@ -23,12 +26,16 @@ def warm_up() -> None:
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, 0)
     three = y + (X[:, 1] > 0.5)
     for kernel in ("rbf", "linear", "laplacian"):
-        for tol in (1e-3, 1e-8):
-            for data in (X, sparse.csr_array(X)):
+        for data in (X, sparse.csr_array(X)):
+            for tol in (1e-3, 1e-8):
                 SVC(kernel=kernel, tol=tol).fit(data, y).predict(data)
-    SVC().fit(X, three).predict(X)
+            SVC(kernel=kernel).fit(data, three).predict(data)
     SVC(kernel="precomputed").fit(X @ X.T, y).predict(X @ X.T)
-    large = rng.normal(size=(7000, 3))
-    labels = large[:, 0] + rng.normal(size=7000) > 0
+    large = rng.normal(size=(6000, 3))
+    labels = large[:, 0] + rng.normal(size=6000) > 0
     for data in (large, sparse.csr_array(large)):
-        SVC().fit(data, labels)
+        for kernel in ("rbf", "linear"):
+            for tol in (1e-3, 1e-6):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    SVC(kernel=kernel, tol=tol, max_iter=2000).fit(data, labels)

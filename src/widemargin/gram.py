@@ -40,7 +40,15 @@ def _dense_rows(X: np.ndarray, kernel: Kernel, dtype: Any, centre: Any) -> Dense
     data = np.empty((n, d + 2 * euclidean), dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         _fill_dense(X, factor, centre, code, data)
-    return DenseRows(data, code, kernel.coef0, kernel.degree)
+    coef0 = kernel.coef0
+    if code == kernels.EXPONENTIAL:
+        coef0 = _rounding(-data[:, d], dtype)
+    return DenseRows(data, code, coef0, kernel.degree)
+
+
+def _rounding(norms: np.ndarray, dtype: Any) -> float:
+    """Half a squared distance that is nothing but rounding, from half squared norms."""
+    return 16.0 * float(np.finfo(dtype).eps) * float(norms.max(initial=0.0))
 
 
 def _fill_dense(X, factor, centre, code, data) -> None:
@@ -82,7 +90,7 @@ def _sparse_rows(X: Any, kernel: Kernel, dtype: Any) -> SparseRows:
         norms,
         X.shape[1],
         code,
-        kernel.coef0,
+        _rounding(norms, dtype) if code == kernels.EXPONENTIAL else kernel.coef0,
         kernel.degree,
     )
 

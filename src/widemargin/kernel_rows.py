@@ -54,7 +54,11 @@ def _scaling(uint16: bool, dtype: np.dtype) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class DenseRows:
-    """Dense rows; `data` is ``[Z, -|Z|^2/2, 1]`` for Euclidean distances, else Z."""
+    """Dense rows; `data` is ``[Z, -|Z|^2/2, 1]`` for Euclidean distances, else Z.
+
+    Where two meet, the constants are those of the right ones: `coef0` of exponential
+    rows is the distance that counts as none, and must not depend on who is on the left.
+    """
 
     data: np.ndarray
     code: int
@@ -86,7 +90,7 @@ class DenseRows:
     def block(self, other: "DenseRows", out: np.ndarray | None = None) -> np.ndarray:
         if out is None:
             out = np.empty((len(self), len(other)), self.dtype)
-        kernels.dense_block(self.data, other.data, *self._args, out)
+        kernels.dense_block(self.data, other.data, *other._args, out)
         return out
 
     def square(self, out: np.ndarray, n_threads: int = 1) -> np.ndarray:
@@ -116,7 +120,7 @@ class DenseRows:
 
         def work(part: slice) -> None:
             kernels.dense_product(
-                self.data[part], other.data, weights, *self._args, out[part]
+                self.data[part], other.data, weights, *other._args, out[part]
             )
 
         in_threads(work, len(self), kernels.TILE_ROWS, n_threads, most)
@@ -196,7 +200,7 @@ class SparseRows:
         tile = (mine._matrix() @ other._matrix().T).toarray()
         tile -= mine.norms[:, None]
         tile -= other.norms
-        kernels.transform(tile, *self._args)
+        kernels.transform(tile, *other._args)
         return tile
 
     def block(self, other: "SparseRows", out: np.ndarray | None = None) -> np.ndarray:
@@ -210,7 +214,7 @@ class SparseRows:
                 out[part] = self._multiplied(other, part) * scale + half
             return out
         kernels.sparse_block(
-            *self._arrays, *other._arrays, *self._args, scale, half, self._work(), out
+            *self._arrays, *other._arrays, *other._args, scale, half, self._work(), out
         )
         return out
 
@@ -239,7 +243,7 @@ class SparseRows:
             ptr = self.ptr[part.start : part.stop + 1]
             kernels.sparse_product(
                 self.data, self.ind, ptr, self.norms[part], *other._arrays,
-                weights, *self._args, self._work(), out[part],
+                weights, *other._args, self._work(), out[part],
             )  # fmt: skip
 
         in_threads(work, len(self), kernels.TILE_ROWS, n_threads, most)

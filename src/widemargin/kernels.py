@@ -110,9 +110,11 @@ def transform(tile, code, coef0, degree):
             for j in range(row.shape[0]):
                 row[j] = exp2(row[j])
         elif code == EXPONENTIAL:
+            # below coef0 the distance is rounding: the root would make much of it
             zero = row.dtype.type(0.0)
             for j in range(row.shape[0]):
-                row[j] = exp2(-math.sqrt(max(-row[j], zero)))
+                distance = -row[j] if -row[j] > coef0 else zero
+                row[j] = exp2(-math.sqrt(distance))
         elif code == LAPLACIAN:
             for j in range(row.shape[0]):
                 row[j] = exp2(-row[j])
