@@ -76,7 +76,9 @@ class CMAES(Optimizer):
         self._ended: dict[str, float] = {}
 
     def _strategy(self, sigma: float, active: bool, rng: np.random.Generator) -> Any:
-        import cma
+        with warnings.catch_warnings():  # it misses matplotlib, for plots of its own
+            warnings.simplefilter("ignore")
+            import cma
 
         options = {
             "bounds": [0.0, 1.0],
