@@ -4,6 +4,7 @@ import difflib
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin._sklearn import validate_rows
@@ -68,8 +69,7 @@ def loo_estimates(svc: Any, X: Any, y: Any, names: Any = "all") -> dict[str, flo
     check_is_fitted(svc)
     if isinstance(names, str) and names == "all":
         names = [name for name in ESTIMATES if name != "loo"]
-    elif isinstance(names, str):
-        names = [names]
+    names = list(dict.fromkeys([names] if isinstance(names, str) else names))
     for name in names:
         if name not in ESTIMATES:
             near = difflib.get_close_matches(str(name), ESTIMATES, n=1)
@@ -85,7 +85,7 @@ def loo_estimates(svc: Any, X: Any, y: Any, names: Any = "all") -> dict[str, flo
             "loo_estimates needs an SVC fitted in this session: the training problem "
             "is not saved with a model. Fit it again"
         )
-    same = X.shape == training.X.shape and len(y) == len(training.codes)
+    same = len(y) == len(training.codes) and _same_rows(X, training.X)
     if not (same and np.array_equal(svc.classes_[training.codes], y)):
         raise ValueError(
             f"X and y must be those the SVC was fitted on: {training.X.shape[0]} rows "
@@ -94,7 +94,17 @@ def loo_estimates(svc: Any, X: Any, y: Any, names: Any = "all") -> dict[str, flo
     totals = dict.fromkeys(names, 0.0)
     weight = 0
     for _, _, index, solution in solutions(svc):
+        if len(np.unique(solution.y)) < 2:
+            continue  # weights of 0 have left out a class
         weight += len(index)
         for name in names:
             totals[name] += len(index) * ESTIMATES[name](solution)
     return {name: value / weight for name, value in totals.items()}
+
+
+def _same_rows(X: Any, other: Any) -> bool:
+    if X.shape != other.shape or sparse.issparse(X) != sparse.issparse(other):
+        return False
+    if sparse.issparse(X):
+        return (X != other).nnz == 0
+    return np.array_equal(X, other)
