@@ -147,6 +147,7 @@ def test_damaged_cache_files_are_made_anew(tiny, pattern):
     assert tiny.run()["hits"] == 1
 
 
+@pytest.mark.slow
 def test_missing_cache_files_are_made_anew(tiny):
     tiny.run()
     for file in tiny.cache_files("total", "*.nbc"):

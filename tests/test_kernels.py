@@ -232,8 +232,9 @@ def _calls(rng, dtype, code):
     return {
         "transform": [(tile, *args)],
         "_weigh_row": [(tile[0], weights, *args)],
-        "_pack_right": [(left, 1, 4, d > 3, np.empty((3, d), dtype))],
-        "_fill_l1": [(left, np.ascontiguousarray(right.T), tile)],
+        "_pack_right": [(left, 1, 4, code, np.empty((3, d), dtype))],
+        "_fill_l1": [(left, right, tile)],
+        "_fill_dense": [(left, right, code, tile)],
         "dense_product": [(left, right, weights, *args, np.zeros(4))],
         "dense_block": [(left, right, *args, np.zeros((4, 3), dtype))],
         "_store_mirrored": [

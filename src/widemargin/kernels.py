@@ -149,21 +149,22 @@ def _weigh_row(row, weights, code, coef0, degree):
 
 
 @kernel(reduce=True)
-def _pack_right(right, start, stop, augmented, out):
-    """Rows as the right factor: the last two columns change places."""
+def _pack_right(right, start, stop, code, out):
+    """Rows start..stop as the right factor: the last two columns change places."""
     d = right.shape[1]
     for j in range(stop - start):
         source = right[start + j]
         for k in range(d):
             out[j, k] = source[k]
-        if augmented:
+        if code == RBF or code == EXPONENTIAL:
             out[j, d - 2] = source[d - 1]
             out[j, d - 1] = source[d - 2]
 
 
 @kernel(reduce=True)
-def _fill_l1(left, right_t, tile):
-    """``tile_ij = sum_k |left_ik - right_t_kj|``."""
+def _fill_l1(left, right, tile):
+    """``tile_ij = sum_k |left_ik - right_jk|``."""
+    right_t = right.T.copy()
     for i in range(tile.shape[0]):
         row = tile[i]
         row[:] = 0
@@ -175,6 +176,15 @@ def _fill_l1(left, right_t, tile):
 
 
 @kernel(reduce=True)
+def _fill_dense(left, right, code, tile):
+    """What `transform` turns into kernel values: products, or L1 distances."""
+    if code == LAPLACIAN:
+        _fill_l1(left, right, tile)
+    else:
+        np.dot(left, right.T, tile)
+
+
+@kernel(reduce=True)
 def dense_product(left, right, weights, code, coef0, degree, out):
     """``out_i += sum_j k(left_i, right_j) weights_j``, sums over tiles in float64.
 
@@ -183,7 +193,6 @@ def dense_product(left, right, weights, code, coef0, degree, out):
     """
     n, d = left.shape
     m = right.shape[0]
-    augmented = code == RBF or code == EXPONENTIAL
     buffer = np.empty(TILE_ROWS * TILE_COLS, left.dtype)
     packed = np.empty(TILE_COLS * d, left.dtype)
     for j0 in range(0, m, TILE_COLS):
@@ -191,18 +200,11 @@ def dense_product(left, right, weights, code, coef0, degree, out):
         width = j1 - j0
         w = weights[j0:j1]
         right_tile = packed[: width * d].reshape(width, d)
-        _pack_right(right, j0, j1, augmented, right_tile)
-        if code == LAPLACIAN:
-            right_t = right_tile.T.copy()
-        else:
-            right_t = np.empty((0, 0), left.dtype)
+        _pack_right(right, j0, j1, code, right_tile)
         for i0 in range(0, n, TILE_ROWS):
             i1 = min(n, i0 + TILE_ROWS)
             tile = buffer[: (i1 - i0) * width].reshape(i1 - i0, width)
-            if code == LAPLACIAN:
-                _fill_l1(left[i0:i1], right_t, tile)
-            else:
-                np.dot(left[i0:i1], right_tile.T, tile)
+            _fill_dense(left[i0:i1], right_tile, code, tile)
             if code != RBF and code != LINEAR:
                 transform(tile, code, coef0, degree)
             for i in range(i1 - i0):
@@ -214,25 +216,17 @@ def dense_block(left, right, code, coef0, degree, out):
     """``out_ij = k(left_i, right_j)``; out (n, m) in the dtype of the rows."""
     n, d = left.shape
     m = right.shape[0]
-    augmented = code == RBF or code == EXPONENTIAL
     buffer = np.empty(TILE_ROWS * TILE_COLS, left.dtype)
     packed = np.empty(TILE_COLS * d, left.dtype)
     for j0 in range(0, m, TILE_COLS):
         j1 = min(m, j0 + TILE_COLS)
         width = j1 - j0
         right_tile = packed[: width * d].reshape(width, d)
-        _pack_right(right, j0, j1, augmented, right_tile)
-        if code == LAPLACIAN:
-            right_t = right_tile.T.copy()
-        else:
-            right_t = np.empty((0, 0), left.dtype)
+        _pack_right(right, j0, j1, code, right_tile)
         for i0 in range(0, n, TILE_ROWS):
             i1 = min(n, i0 + TILE_ROWS)
             tile = buffer[: (i1 - i0) * width].reshape(i1 - i0, width)
-            if code == LAPLACIAN:
-                _fill_l1(left[i0:i1], right_t, tile)
-            else:
-                np.dot(left[i0:i1], right_tile.T, tile)
+            _fill_dense(left[i0:i1], right_tile, code, tile)
             transform(tile, code, coef0, degree)
             for i in range(i1 - i0):
                 target = out[i0 + i, j0:j1]
@@ -269,7 +263,6 @@ def dense_square(rows, code, coef0, degree, scale, half, start, stop, out):
     the diagonal are computed, and mirrored: such parts do not overlap.
     """
     n, d = rows.shape
-    augmented = code == RBF or code == EXPONENTIAL
     side = TILE_ROWS
     buffer = np.empty(side * side, rows.dtype)
     packed = np.empty(side * d, rows.dtype)
@@ -277,18 +270,11 @@ def dense_square(rows, code, coef0, degree, scale, half, start, stop, out):
         j1 = min(n, j0 + side)
         width = j1 - j0
         right_tile = packed[: width * d].reshape(width, d)
-        _pack_right(rows, j0, j1, augmented, right_tile)
-        if code == LAPLACIAN:
-            right_t = right_tile.T.copy()
-        else:
-            right_t = np.empty((0, 0), rows.dtype)
+        _pack_right(rows, j0, j1, code, right_tile)
         for i0 in range(0, j1, side):
             i1 = min(n, i0 + side)
             tile = buffer[: (i1 - i0) * width].reshape(i1 - i0, width)
-            if code == LAPLACIAN:
-                _fill_l1(rows[i0:i1], right_t, tile)
-            else:
-                np.dot(rows[i0:i1], right_tile.T, tile)
+            _fill_dense(rows[i0:i1], right_tile, code, tile)
             transform(tile, code, coef0, degree)
             _store_mirrored(tile, i0, j0, scale, half, out)
 
@@ -336,12 +322,11 @@ def dense_row(left, right_t, code, coef0, degree, out):
 def pack_transposed(right, code, out):
     """Rows as the transposed right factor of `dense_row`; out (d, m)."""
     d = right.shape[1]
-    augmented = code == RBF or code == EXPONENTIAL
     for j in range(right.shape[0]):
         source = right[j]
         for k in range(d):
             out[k, j] = source[k]
-        if augmented:
+        if code == RBF or code == EXPONENTIAL:
             out[d - 2, j] = source[d - 1]
             out[d - 1, j] = source[d - 2]
 
