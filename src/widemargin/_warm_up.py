@@ -8,7 +8,7 @@ import numpy as np
 def warm_up() -> None:
     """Compile all kernels now and keep them on disk.
 
-    Without it each kernel is compiled when first used, about a second for the first
+    Without it each kernel is compiled when first used, some seconds for the first
     fit ever. Call it when an image is built, or before many processes start at once.
 
     Examples
@@ -22,8 +22,8 @@ def warm_up() -> None:
     from widemargin.estimators.svc import SVC
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, 0)
+    X = rng.normal(size=(600, 3))  # enough for float32
+    y = np.where(X[:, 0] + rng.normal(size=600) > 0, 1, 0)
     three = y + (X[:, 1] > 0.5)
     for kernel in ("rbf", "linear", "laplacian"):
         for data in (X, sparse.csr_array(X)):

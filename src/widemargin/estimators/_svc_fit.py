@@ -25,6 +25,9 @@ from widemargin.solvers.active_set import (
 )
 from widemargin.solvers.certificate import best_primal, relative_gap
 
+# Up to this many rows float32 saves nothing.
+FLOAT64_ROWS = 512
+
 
 class FittedPairs(NamedTuple):
     """All pairs' solutions in the layout that `SVC` publishes."""
@@ -55,8 +58,10 @@ class _Samples:
             kernel = kernel._replace(name="precomputed")
         self.X, self.kernel = X, kernel
         self.centre = centre_of(X, kernel)
-        self.entry_error = float32_error(X, kernel, self.centre)
-        self.single = self.entry_error <= FLOAT32_ERROR
+        self.single, self.entry_error = False, 0.0
+        if n > FLOAT64_ROWS:
+            self.entry_error = float32_error(X, kernel, self.centre)
+            self.single = self.entry_error <= FLOAT32_ERROR
         dtype = np.float32 if self.single else np.float64
         self.rows = prepare(X, kernel, dtype, self.centre)
         self.normalised = kernel.name in NORMALISED
@@ -103,6 +108,8 @@ def _solve_pair(
         scores, y, C, square, result.intercept, result.measure, squared,
         -result.objective,
     )  # fmt: skip
+    # A certificate must not owe anything to rounding.
+    primal += result.extra["rounding"]
     return result, relative_gap(primal, -result.objective)
 
 

@@ -169,6 +169,7 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
     single = rows.dtype == np.float32
     if single and exact is not None and run.tol < FLOAT32_TOL:
         rows, single = exact(), False
+        run.exact = True
 
     def matrix_of(source: Rows) -> Inner:
         run.precision = 1 if source.dtype == np.float32 else 2
@@ -206,6 +207,7 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
     if single and exact is not None and usable:
         if status is Status.STALLED or _too_coarse(b, run):
             fine = exact()
+            run.exact = True
             status, v = solve(
                 inner, rows.square, lambda k, w: run.product(fine, fine.take(k), w)
             )
@@ -257,6 +259,7 @@ def _solve_levels(rows, exact, target, lower, upper, shift, start, total, seed, 
     again = status is Status.CONVERGED and _too_coarse(state.b, run)
     if exact is not None and (again or status is Status.STALLED):
         state.rows = exact() if len(sizes) == 1 else exact().take(order)
+        run.exact = True
         run.precision = max(run.precision, 1)
         status = solve_level(state, run.tol, run, everything=True)
     back = np.empty(n, np.intp)
@@ -338,7 +341,9 @@ def solve_active_set(
     SolverResult
         ``x`` is b, ``gradient`` is -v, ``intercept`` the multiplier of ``sum b``,
         ``measure`` the gap, ``n_iter`` the SMO steps; ``extra["entries"]`` counts
-        kernel entries, ``extra["beyond_memory"]`` is 1 if the matrix was not formed.
+        kernel entries, ``extra["beyond_memory"]`` is 1 if the matrix was not formed,
+        ``extra["rounding"]`` estimates what float32 entries may hide of the objective
+        and of a primal value, together.
     """
     n = len(target)
     shift = np.zeros(n) if shift is None else shift
@@ -356,6 +361,7 @@ def solve_active_set(
     if exact is not None and shift.max(initial=0.0) > FLOAT32_SHIFT:
         rows, exact = exact(), None
         run.precision = 2
+    run.exact = rows.dtype == np.float64
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         b, v, status = solve(
             rows, exact, target, lower, upper, shift, start, total, seed, run
@@ -378,5 +384,6 @@ def solve_active_set(
         extra={
             "entries": float(run.entries),
             "beyond_memory": float(solve is _solve_levels),
+            "rounding": 0.0 if run.exact else 1.5 * entry_error * float(b @ b),
         },
     )

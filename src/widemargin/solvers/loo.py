@@ -254,8 +254,8 @@ def gacv(solution: Solution) -> float:
     Y. Lin and H. Zhang (2000).
     """
     cost = solution.alpha * solution.diagonal
-    m = solution.margins
-    weight = np.where(m < -1, 2.0, np.where(m <= 1, 1.0, 0.0))
+    # a is 0 where m > 1; and free rows have m = 1 only up to rounding
+    weight = np.where(solution.margins < -1, 2.0, 1.0)
     return float((solution.slack + weight * cost).mean())
 
 
@@ -279,8 +279,8 @@ def opper_winther(solution: Solution) -> float:
 def xi_alpha(solution: Solution, rho: float = 2.0) -> float:
     """``#{rho a_p R_D^2 + xi_p >= 1} / N``; range [0, 1]. Free for normalised kernels.
 
-    ``R_D^2`` bounds ``K(x, x) - K(x, z)``; here twice the largest K_ii where K may be
-    negative, K_ii where it is not. rho = 2 makes it a bound (with bias), rho = 1 is
+    ``R_D^2`` bounds ``K(x, x) - K(x, z)``: here the largest K_ii minus the least K_ij,
+    or 0 if that is positive. rho = 2 makes it a bound (with bias), rho = 1 is
     used in T. Joachims, ICML 2000, whose estimate this is.
     """
     largest = float(solution.diagonal.max())

@@ -40,6 +40,8 @@ _STEPS, _DONE, _NAN, _FULL = 0, 1, 2, 3
 def _find(values, penalty, start, best):
     """Place of `best`, the largest of values + penalty, known to be in this block."""
     stop = min(values.shape[0], start + BLOCK)
+    top = values[start] + penalty[start]
+    place = start
     for s in range(start, stop, SUB_BLOCK):
         e = min(stop, s + SUB_BLOCK)
         part = values[s:e]
@@ -47,19 +49,26 @@ def _find(values, penalty, start, best):
         m = part[0] + pen[0]
         for k in range(part.shape[0]):
             m = larger(m, part[k] + pen[k])
-        if m == best:
-            for k in range(part.shape[0]):
-                if part[k] + pen[k] == best:
-                    return s + k
-    return start
+        if m > top:
+            top = m
+            place = s
+        if m >= best:
+            break
+    end = min(stop, place + SUB_BLOCK)
+    for k in range(place, end):
+        if values[k] + penalty[k] >= top:
+            return k
+    return place
 
 
 @kernel(reduce=True)
 def _find_gain(row, values, penalty, diag, start, vi, kii, two_scale, tau, best):
-    """Place of the largest second-order gain, known to be in this block."""
+    """Place of the largest second-order gain, known to be in this block; -1 on NaN."""
     stop = min(values.shape[0], start + BLOCK)
     number = values.dtype.type
     zero = number(0.0)
+    top = zero
+    block = start
     for s in range(start, stop, SUB_BLOCK):
         e = min(stop, s + SUB_BLOCK)
         part = values[s:e]
@@ -67,22 +76,26 @@ def _find_gain(row, values, penalty, diag, start, vi, kii, two_scale, tau, best)
         dg = diag[s:e]
         line = row[s:e]
         m = zero
-        where = s
         for k in range(part.shape[0]):
             diff = larger(vi - (part[k] + pen[k]), zero)
             curve = larger(kii + dg[k] - two_scale * number(line[k]), tau)
             m = larger(m, diff * diff / curve)
+        if m > top:
+            top = m
+            block = s
         if m >= best:
-            top = zero
-            for k in range(part.shape[0]):
-                diff = larger(vi - (part[k] + pen[k]), zero)
-                curve = larger(kii + dg[k] - two_scale * number(line[k]), tau)
-                gain = diff * diff / curve
-                if gain > top:
-                    top = gain
-                    where = s + k
-            return where
-    return -1
+            break
+    # not compared with `best`: another loop may round it in another way
+    place = -1
+    top = zero
+    for k in range(block, min(stop, block + SUB_BLOCK)):
+        diff = larger(vi - (values[k] + penalty[k]), zero)
+        curve = larger(kii + diag[k] - two_scale * number(row[k]), tau)
+        gain = diff * diff / curve
+        if gain > top:
+            top = gain
+            place = k
+    return place
 
 
 @kernel(reduce=True)

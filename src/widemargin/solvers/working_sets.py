@@ -120,6 +120,7 @@ class Run:
     steps: int = 0
     entries: int = 0
     stopped: bool = False
+    exact: bool = False  # v comes from float64 entries
     precision: int = 0  # 0: uint16 where large, 1: float32, 2: float64 in K_WW
     trace: list[TracePoint] = field(default_factory=list)
 
