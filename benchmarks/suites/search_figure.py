@@ -23,6 +23,8 @@ STYLES = {
     SPAN: ("#d7191c", "o"),
     BFGS: ("#fdae61", "D"),
 }
+# Names, in points above their marks, that would touch each other.
+SHIFTS = {"banana": 2, "waveform": -10}
 
 
 def main(source: Path, path: Path) -> None:
@@ -45,8 +47,9 @@ def main(source: Path, path: Path) -> None:
             axes.plot(cpu, error, marker, color=colour, ms=7)
         cpu, error, _ = places[-1]
         axes.annotate(
-            case, (cpu, error), xytext=(8, -3), textcoords="offset points", fontsize=9
-        )
+            case, (cpu, error), xytext=(8, SHIFTS.get(case, -3)),
+            textcoords="offset points", fontsize=9,
+        )  # fmt: skip
     for search in reversed(STYLES):
         colour, marker = STYLES[search]
         axes.plot([], [], marker, color=colour, ms=7, label=search)
@@ -55,7 +58,7 @@ def main(source: Path, path: Path) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("CPU seconds of one search")
     axes.set_ylabel("test error, %")
-    axes.legend(loc="upper left", fontsize=9)
+    figure.legend(loc="outside upper center", ncols=len(STYLES), fontsize=9)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -107,7 +107,7 @@ def _pooled(rows: list[Row]) -> Table:
     """Means over sets; every set counts the same, whatever its number of splits."""
     n_sets = len({row.case for row in rows})
     table = Table(
-        f"Mean over {n_sets} of the eight sets",
+        f"Mean over {'the' if n_sets == 8 else f'{n_sets} of the'} eight sets",
         ["search", "test error %", "grid's, same splits", "to grid", "target",
          "worst set", "fits", "CPU s", "grid/own CPU", "target", "least of a set",
          "edge", "target"],
