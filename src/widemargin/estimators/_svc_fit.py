@@ -155,6 +155,7 @@ def fit_pairs(
         return halt.is_set() or bool(callback is not None and callback(point))
 
     local = threading.local()  # a workspace for each worker
+    borrowed: list[Workspace] = []
     earlier = unpack(start, codes, n_classes) if start is not None else None
 
     def work(pair: tuple[int, int]) -> tuple[np.ndarray, SolverResult, float]:
@@ -171,7 +172,8 @@ def fit_pairs(
             begin = earlier[pair][index]
         n = len(index)
         if not hasattr(local, "workspace"):
-            local.workspace = Workspace()
+            local.workspace = Workspace.borrow()
+            borrowed.append(local.workspace)
         settings = {
             "workspace": local.workspace,
             "lazy": not binary,
@@ -190,6 +192,8 @@ def fit_pairs(
         return index, result, gap
 
     solved = run_each(work, pairs, n_workers, halt)
+    for workspace in borrowed:
+        workspace.give_back()
     return _assemble(solved, pairs, members, codes, len(codes), n_classes, len(pairs))
 
 

@@ -7,7 +7,7 @@ at the rest. See `active_set.py` for the whole.
 
 import time
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,17 +36,34 @@ class Policy(NamedTuple):
 
 
 SVC_POLICY = Policy()
+# The largest buffer kept between fits: a float32 matrix of 5,000 rows.
+KEPT_BYTES = 100_000_000
 
 
 class Workspace:
     """One buffer for the matrices of solves that follow each other.
 
     The first touch of fresh memory costs several times what computing a kernel entry
-    does.
+    does, so one of up to `KEPT_BYTES` waits for the next fit: `borrow`, `give_back`.
     """
+
+    _idle: ClassVar[list["Workspace"]] = []
 
     def __init__(self) -> None:
         self._buffer = np.empty(0, np.uint8)
+
+    @classmethod
+    def borrow(cls) -> "Workspace":
+        """The waiting workspace, for the caller alone, or a new one."""
+        try:
+            return cls._idle.pop()
+        except IndexError:
+            return cls()
+
+    def give_back(self) -> None:
+        """Wait for the next fit, if small enough and no other waits."""
+        if self._buffer.size <= KEPT_BYTES and not self._idle:
+            self._idle.append(self)
 
     def square(self, n: int, dtype: type) -> np.ndarray:
         """An (n, n) array of any content; the last one given is void."""
