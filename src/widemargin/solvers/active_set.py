@@ -175,7 +175,7 @@ def _solve_in_memory(rows, exact, target, lower, upper, shift, start, total, see
         run.precision = 1 if source.dtype == np.float32 else 2
         run.entries += n * n // 2
         matrix = run.matrix(n)
-        diagonal = np.ones(n) if run.diagonal_is_one else source.diagonal()
+        diagonal = np.ones(n) if run.normalised else source.diagonal()
         if (
             run.lazy
             and start is None
@@ -349,10 +349,9 @@ def solve_active_set(
     shift = np.zeros(n) if shift is None else shift
     run = Run(
         policy if shrinking else policy._replace(near_soft=np.inf, near_hard=np.inf),
-        tol, max_iter, callback, n_threads, normalised, normalised,
+        tol, max_iter, callback, n_threads, normalised,
         int(cache_size * 2**20), time.perf_counter(), workspace or Workspace(),
-        lazy,
-        entry_error,
+        lazy, entry_error,
     )  # fmt: skip
     if n <= policy.in_memory and n * n * 8 <= run.bytes_budget:
         solve = _solve_in_memory

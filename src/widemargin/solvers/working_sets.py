@@ -127,8 +127,7 @@ class Run:
     max_iter: int
     callback: Callback | None
     n_threads: int
-    normalised: bool
-    diagonal_is_one: bool
+    normalised: bool  # entries in [0, 1], 1 on the diagonal
     bytes_budget: int
     began: float
     workspace: Workspace
@@ -241,7 +240,7 @@ def _solve_near(state: State, goal: float, run: Run) -> bool:
         part = state.part(work)
         K = part.rows.square(run.matrix(len(work)), run.n_threads)
         run.entries += len(work) ** 2 // 2
-        diagonal = np.ones(len(work)) if run.diagonal_is_one else part.rows.diagonal()
+        diagonal = np.ones(len(work)) if run.normalised else part.rows.diagonal()
         inner = Inner(K, diagonal, part.shift, part.lower, part.upper)
         target_gap = max(run.policy.inner * gap, 0.8 * goal)
         # Rounding gathers in the kernel's v: it is renewed now and then.
